@@ -2,7 +2,6 @@
 workload."""
 
 import os
-import platform
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -126,23 +125,6 @@ def test_an_explicit_choice_is_followed_or_refused_with_the_reason() -> None:
     assert LINUX.possible("auto") == ["compose", "native"]
     assert LINUX.possible("compose") == ["compose"]
     assert WITHOUT_DOCKER.possible("auto") == WITHOUT_DOCKER.possible("native") == ["native"]
-
-
-def test_a_mac_has_containers_to_play_with_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(platform, "system", lambda: "Darwin")
-    runtime, (line,) = VIRTUAL.chosen("auto", to_play=True)
-    assert runtime == "compose" and "RUNTIME=" not in line
-    assert VIRTUAL.possible("auto") == ["compose"]
-    with pytest.raises(SetupError, match=r"nothing has been started\. Go inside\. To try it"):
-        VIRTUAL.chosen("auto")
-    with pytest.raises(UsageError, match=rf"no service {PROCESS_ONLY}\. Run it on Linux"):
-        VIRTUAL.chosen("auto", PROCESS_ONLY)
-    with pytest.raises(SetupError):
-        WITHOUT_DOCKER.possible("auto")
-    with pytest.raises(SetupError, match="RUNTIME=compose"):
-        LINUX.chosen("native")
 
 
 def test_it_keeps_the_workload_that_it_was_put_up_with(stack_name: str) -> None:

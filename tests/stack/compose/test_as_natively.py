@@ -9,9 +9,8 @@ import pytest
 
 from racetrack import plugins
 from racetrack.config import REPO, load
-from racetrack.stack import jvm
 from racetrack.stack.service import Context
-from racetrack.stack.services import debezium, mysql, redis
+from racetrack.stack.services import debezium, mysql
 from racetrack.workloads.contract import find_workload
 from tests.compose_files import service
 
@@ -69,17 +68,3 @@ def test_mysql_is_set_up_as_natively(context: Context) -> None:
     assert (options["binlog-format"], options["binlog-row-image"]) == ("ROW", "FULL")
     of_this_machine = re.compile("dir$|^user$|^socket$|^port$|^pid-file$|^bind|secure")
     assert not [n for n in native.keys() - options.keys() if not of_this_machine.search(n)]
-
-
-@pytest.mark.slow
-def test_connect_and_redis_are_set_up_as_natively(context: Context) -> None:
-    connect = service("debezium")
-    assert f"-Xmx{jvm.CONNECT_HEAP}" in connect["environment"]["HEAP_OPTS"].split()
-    assert connect["labels"]["racetrack.memory"].split()[0] == jvm.CONNECT_HEAP
-    words = service("redis")["command"]
-    options = dict(zip(words[::2], words[1::2], strict=True))
-    native = redis.configuration(context)
-    # Not compared are addresses, since the image listens on all, and two options that do not matter
-    # in a container.
-    only_native = {"--bind", "--port", "--protected-mode", "--set-proc-title"}
-    assert options == {name: native[name] for name in native.keys() - only_native}

@@ -10,7 +10,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from docker.errors import DockerException
 
 from racetrack.config import REPO
 from racetrack.stack.compose import engine
@@ -107,20 +106,6 @@ def test_an_engine_that_can_not_be_used_is_refused_with_the_reason(
     find: Find, how: dict[str, Any], says: str
 ) -> None:
     assert says in find(**how)
-
-
-def test_a_missing_program_engine_or_permission_is_named_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program
-) -> None:
-    with monkeypatch.context() as environment:
-        environment.setenv("PATH", str(tmp_path))
-        with pytest.raises(engine.NoDocker, match=r"no `docker` on PATH. Install Docker, or"):
-            engine.find(airgap=False)
-    program("#!/bin/sh\n")
-    monkeypatch.delenv("DOCKER_HOST")
-    refused = Mock(side_effect=DockerException("PermissionError(13, 'Permission denied')"))
-    with pytest.raises(engine.NoDocker, match=r"may not use the Docker .*group `docker`"):
-        engine.find(airgap=False, connect=refused)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tests of what precedes a start of containers: images are pulled, and the memory suffices."""
+"""Test that the memory suffices, before a start of containers."""
 
 from contextlib import nullcontext
 

@@ -10,15 +10,17 @@ import pytest
 from racetrack import plugins
 from racetrack.config import REPO
 from racetrack.install.versions import in_env_files
+from tests import image_facts
 from tests.compose_files import (
     OF_ENGINES,
     OF_THE_STACK,
+    Only,
     defaults_in,
     dockerfile_of,
     dockerfiles,
     image_of,
 )
-from tests.image_facts import IMAGES
+from tests.image_facts import IMAGES, Image
 
 # Files of this repository that containers of published images get.
 GIVEN = {
@@ -27,10 +29,30 @@ GIVEN = {
     "loadgen": tuple(str(path) for path in REPO.glob("racetrack/workloads/*/load")),
 }
 SERVICES = (*OF_THE_STACK, *OF_ENGINES)
+SCRIPTS = [
+    (image_facts.DEBEZIUM, "debezium/healthy.sh"),
+    (image_facts.DEBEZIUM, "debezium/register.sh"),
+    (image_facts.DEBEZIUM, "debezium/start.sh"),
+    (image_facts.MYSQL, "debezium/mysql-user.sh"),
+    (image_facts.PYPY, "loadgen/healthy.sh"),
+]
+VARIABLES = {
+    "SCHEMA_REGISTRY_URL": "http://x",
+    "COMMAND_ENDPOINT": "127.0.0.1:1",
+    "WORKLOAD": "shop",
+    "TABLES": "shop.users,shop.items,shop.purchases",
+    "MYSQL_ROOT_PASSWORD": "a",
+    "MYSQL_DEBEZIUM_PASSWORD": "b",
+}
 # Variables of libpq, which several programs use.
 LIBPQ = ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD")
 # Matches a line that names an image and its version, or the argument with its version.
 IMAGE = re.compile(r"^(?:FROM|    image:) ([^\s:]+):(?:\$\{(\w+)\}|(\S+))", re.MULTILINE)
+
+
+@pytest.fixture
+def only(tmp_path: Path) -> Only:
+    return Only(tmp_path)
 
 
 def test_every_image_is_in_the_table_which_is_of_the_pinned_versions() -> None:
@@ -60,6 +82,26 @@ def versions_of(argument: str, text: str, texts: list[str]) -> list[str]:
 def files_with_images() -> list[Path]:
     composed = [REPO / "docker-compose.yml", REPO / "loadgen/compose.yml"]
     return [*composed, *plugins.files("compose.yml"), *dockerfiles()]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_health_is_asked_as_the_image_does_or_by_programs_that_it_has(
+    name: str, services: dict[str, Any], only: Only
+) -> None:
+    image = image_of(services[name])
+    how, *command = services[name]["healthcheck"]["test"]
+    assert image.health is None or " ".join(command) == image.health.value
+    if how == "CMD-SHELL":
+        only.run(image, "sh", "-c", command[0].replace("$$", "$"))
+    else:
+        assert command[0] in image.programs.value
+
+
+@pytest.mark.parametrize(("image", "script"), SCRIPTS, ids=lambda of: str(of).rpartition("/")[2])
+def test_scripts_in_an_image_call_programs_that_it_has(
+    image: Image, script: str, only: Only
+) -> None:
+    only.run(image, "bash", str(REPO / script), "bash", "-c", "true", **VARIABLES)
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -96,3 +138,12 @@ def text_of(path: Path) -> str:
         file for file in inside if re.search(r"/(__|\.)\w+/", str(file.relative_to(path.parent)))
     }
     return "\n".join(file.read_text() for file in inside if file not in caches)
+
+
+def test_data_is_in_memory_where_the_image_keeps_it(services: dict[str, Any]) -> None:
+    in_memory = {name: image_of(services[name]) for name in SERVICES if "tmpfs" in services[name]}
+    kept = {name: image.data.value for name, image in in_memory.items() if image.data}
+    assert kept.keys() >= {"mysql", "redpanda"}
+    for name, folder in kept.items():
+        (mount,) = services[name]["tmpfs"]
+        assert mount.partition(":")[0] == folder

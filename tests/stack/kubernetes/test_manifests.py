@@ -12,7 +12,6 @@ from racetrack.engines.contract import Engine
 from racetrack.run.checks import services_of
 from racetrack.stack.kubernetes import manifests, own_files
 from tests.secured_kafka import client_properties
-from tests.stack.kubernetes.cluster import Cluster, stateful_set
 
 ENGINES = [engine for engine in all_engines() if "kubernetes" in engine.runtimes]
 
@@ -34,28 +33,6 @@ def test_pods_get_their_settings_with_secrets_in_the_secret_only() -> None:
     assert secret["stringData"]["KAFKA_OUTSIDE"] == "10.0.0.1:30000"
     assert inside["data"]["PEER_MYSQL"] == "mysql"
     assert {"demo.py", "nexmark.q4.flink.sql"} <= scripts["data"].keys()
-
-
-def test_each_broker_has_a_service_of_its_own(cluster: Cluster) -> None:
-    pods = stateful_set("redpanda", **{"racetrack.dev/scales": "BROKER_REPLICAS"})
-    annotations = {"racetrack.dev/port-19092": "KAFKA_PORT"}
-    name, outside = "redpanda-0", {"name": "outside", "port": 19092}
-    service = {
-        "kind": "Service",
-        "metadata": {**pods["metadata"], "name": name, "annotations": annotations},
-        "spec": {"selector": {manifests.POD: name}, "ports": [outside]},
-    }
-    kubectl = cluster.renders(pods, service, stateful_set("pg"))
-    settings = load({"BROKER_REPLICAS": "2", "ENGINE_REPLICAS": "4"})
-    brokers, first, second = manifests.of_services(kubectl, settings, ["redpanda", "postgres"])
-    assert brokers["spec"]["replicas"] == 2
-    names = [each["metadata"]["name"] for each in (first, second)]
-    assert names == ["redpanda-0", "redpanda-1"]
-    assert [each["spec"]["selector"][manifests.POD] for each in (first, second)] == names
-    assert first["spec"]["ports"] == second["spec"]["ports"]
-    assert first["spec"]["type"] == second["spec"]["type"] == "NodePort"
-    # The harness connects to the first broker, which reports the others.
-    assert ["annotations" in each["metadata"] for each in (first, second)] == [True, False]
 
 
 CA, FILE = "ssl.ca.location", "KAFKA_CLIENT_PROPERTIES"
@@ -84,16 +61,3 @@ def test_pods_get_the_file_and_its_place(settings: Settings) -> None:
     java = json.loads(given["stringData"]["KAFKA_JAVA_CONFIG"])
     assert librdkafka["ssl.ca.location"] == PLACE
     assert java["ssl.truststore.certificates"] == "of the CA\n"
-
-
-def test_all_containers_see_the_files(cluster: Cluster, settings: Settings) -> None:
-    program = stateful_set("pgfeed")
-    program["spec"]["template"]["spec"] = {
-        "initContainers": [{"image": "i", "command": ["wait"]}],
-        "containers": [{"image": "i", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}],
-    }
-    (made,) = manifests.of_services(cluster.renders(program), settings, ["pgfeed"])
-    pod = made["spec"]["template"]["spec"]
-    assert pod["volumes"] == [{"name": "own-files", "secret": {"secretName": own_files.SECRET}}]
-    for container in (*pod["initContainers"], *pod["containers"]):
-        assert container["volumeMounts"][-1]["mountPath"] == own_files.FOLDER

@@ -42,12 +42,6 @@ def test_a_ready_pod_and_one_that_can_not_start() -> None:
     assert (found.node, found.container_id, found.has_started) == ("", "", False)
 
 
-def test_an_image_is_named_by_its_digest_where_a_registry_has_it() -> None:
-    assert read().image == "racetrack/airgap-mysql:0.1.0 (id sha256:12ab)"
-    pulled = read(image_id="registry.example.com/racetrack/airgap-mysql@sha256:34cd")
-    assert pulled.image == "racetrack/airgap-mysql:0.1.0@sha256:34cd"
-
-
 @pytest.mark.parametrize(
     ("ended", "limits", "problems"),
     [

@@ -74,14 +74,6 @@ def test_what_does_not_listen_is_killed(make: MakeForeground) -> None:
     assert time.monotonic() - began < 5
 
 
-def test_the_last_is_only_prepared(foreground: Foreground, tmp_path: Path) -> None:
-    peer, last = FakeService("peer", WAITS), FakeService("last", WAITS)
-    serve.prepare(foreground, [peer, last])
-    assert (tmp_path / "serve/peer/up").exists()
-    assert last.launched == ["last"]
-    assert not (tmp_path / "serve/last/up").exists()
-
-
 @pytest.mark.slow
 def test_sigterm_ends_it_with_all_it_started(context: Context, tmp_path: Path) -> None:
     """Run the real program with a stand-in for Kafka that never answers."""

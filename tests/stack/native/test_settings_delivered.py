@@ -173,13 +173,6 @@ def test_a_setting_reaches_its_owner_or_else_some_service(runtime: str, native: 
 
 
 @pytest.mark.slow
-def test_what_is_said_not_to_reach_the_published_images_does_not() -> None:
-    said = ignored("compose")
-    noticed = noticing(partial(in_containers, "compose"), said)
-    assert [name for name in said if noticed[name]] == []
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in heeding("compose") if n.endswith("_HEAP")])
 def test_a_heap_is_that_of_a_published_image_s_jvm(name: str) -> None:
     service, image_name = IMAGE_OF[name]

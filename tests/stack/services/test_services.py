@@ -54,13 +54,6 @@ def test_versions_are_those_of_the_parts(context: Context) -> None:
     assert found == {part: message for facts in FACTS for part, message in facts.versions.items()}
 
 
-def test_class_path_has_every_library_once(context: Context) -> None:
-    argv = find_service("debezium").launch(context).argv
-    jars = [Path(jar).name for jar in argv[argv.index("-cp") + 1].split(":")]
-    assert [jar for jar in jars if jar.startswith("kafka-clients")] == ["kafka-clients-4.3.1.jar"]
-    assert "debezium-connector-mysql-3.6.1.Final.jar" in jars
-
-
 # Not tested is the registry: its server behind nginx gets another free port each time.
 SERVICES = [name for name in LAUNCHED if name != "registry"]
 LEFT = {
