@@ -1,4 +1,4 @@
-"""Tests of the images that `./race images` builds: their content, and each running alone."""
+"""Tests of the images that `./race images` builds: their content, and that they can be pushed."""
 
 import subprocess
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""Tests of the files that the build of an image gets, of changes in them, and of their comparison
-with those of the checkout."""
+"""Tests of the files that the build of an image gets, and of changes in them."""
 
 import os
 import shlex

@@ -1,5 +1,5 @@
-"""Tests of services that run elsewhere: the addresses at which they reach this machine, and the
-offset of their clocks."""
+"""Tests of services that run elsewhere: that they reach this machine, and the offset of their
+clocks."""
 
 import random
 

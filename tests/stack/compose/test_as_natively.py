@@ -1,4 +1,4 @@
-"""Tests that containers of the stack have the same configuration as the native services."""
+"""Tests that Debezium and MySQL in containers have the configuration of the native services."""
 
 import json
 import re

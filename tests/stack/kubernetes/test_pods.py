@@ -17,16 +17,10 @@ def read(
     ready: bool = False,
     limits: Object | None = None,
     last: Object | None = None,
-    image_id: str = "sha256:12ab",
-    **status: Any,
 ) -> Pod:
-    made = pod("mysql-0", state, ready=ready, **status)
+    made = pod("mysql-0", state, ready=ready)
     made["spec"]["containers"][0]["resources"] = {"limits": limits or {}}
-    made["status"]["containerStatuses"][0] |= {
-        "lastState": last or {},
-        "image": "racetrack/airgap-mysql:0.1.0",
-        "imageID": image_id,
-    }
+    made["status"]["containerStatuses"][0]["lastState"] = last or {}
     (found,) = pods.read_all([made])
     return found
 

@@ -1,4 +1,4 @@
-"""Tests of a start on a simulated cluster: refusals, and the namespace's removal."""
+"""Tests of a start on a simulated cluster, and of the namespace's removal."""
 
 import sys
 from pathlib import Path
