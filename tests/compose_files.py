@@ -22,18 +22,12 @@ from tests.image_facts import IMAGES, Image
 
 PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
-# Services with a profile: `up` does not start them.
-ON_REQUEST = ("redis",)
-OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen", *ON_REQUEST)
+OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen", "redis")
 OF_ENGINES = tuple(
     service
     for engine in all_engines()
     if "compose" in engine.runtimes
     for service in engine.services
-)
-# Services of the engines of the published experiment, which `up` starts.
-OF_PUBLISHED_ENGINES = tuple(
-    service for engine in all_engines() if engine.is_published for service in engine.services
 )
 CLIENTS = "tools"  # profile of programs that users run when they need them
 # Answers that our health checks and scripts expect.

@@ -10,10 +10,6 @@ from racetrack.stack.compose.project import HARNESS, STARTED_BY, environment
 from tests.compose_files import (
     AIRGAP,
     CLIENTS,
-    OF_ENGINES,
-    OF_PUBLISHED_ENGINES,
-    OF_THE_STACK,
-    ON_REQUEST,
     PUBLISHED,
     described,
     dockerfiles,
@@ -27,12 +23,6 @@ FILES = pytest.mark.parametrize("files", [PUBLISHED, AIRGAP], ids=["published", 
 def run(services: dict[str, Any]) -> dict[str, Any]:
     """Return the services without the programs that users run when they need them."""
     return {name: of for name, of in services.items() if CLIENTS not in of.get("profiles", [])}
-
-
-def test_up_starts_the_stack_and_both_published_engines(services: dict[str, Any]) -> None:
-    assert run(services).keys() == {*OF_THE_STACK, *OF_ENGINES}
-    started = described(*PUBLISHED, profile="none")["services"].keys()
-    assert started == {*OF_THE_STACK, *OF_PUBLISHED_ENGINES} - {*ON_REQUEST}
 
 
 @FILES

@@ -20,7 +20,8 @@ def read(
 ) -> Pod:
     made = pod("mysql-0", state, ready=ready)
     made["spec"]["containers"][0]["resources"] = {"limits": limits or {}}
-    made["status"]["containerStatuses"][0]["lastState"] = last or {}
+    container = {"lastState": last or {}, "image": "racetrack/airgap-mysql:0.1.0"}
+    made["status"]["containerStatuses"][0] |= container
     (found,) = pods.read_all([made])
     return found
 

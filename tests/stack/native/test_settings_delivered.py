@@ -190,13 +190,6 @@ def test_a_heap_is_that_of_a_native_service_s_jvm(name: str, native: Native) -> 
     assert [word for word in jvm if word.startswith("-Xmx")] == ["-Xmx7g"]
 
 
-def test_every_setting_stands_in_env_and_nothing_else_is_said_of() -> None:
-    assert HARNESS_ONLY | applicability.harness_settings() <= IN_FILES.keys()
-    assert applicability.owners().keys() <= IN_FILES.keys()
-    required = {name for name, field in every_setting().items() if field.is_required()}
-    assert {name.upper() for name in required} <= IN_FILES.keys()
-
-
 def test_of_each_setting_that_is_not_heeded_it_is_said_whose_results_depend_on_it() -> None:
     said = {name for where in RUNTIMES for name in ignored(where)}
     of_engines = {name.upper() for engine in plugins.engine_names() for name in of_engine(engine)}
