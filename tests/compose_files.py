@@ -17,24 +17,17 @@ import pytest
 from racetrack import plugins
 from racetrack.config import REPO
 from racetrack.engines import all_engines
-from racetrack.stack import jvm
 from tests import docker_engine
 from tests.image_facts import IMAGES, Image
 
 PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
-# Services with a profile: `up` does not start them.
-ON_REQUEST = ("redis",)
-OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen", *ON_REQUEST)
+OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen", "redis")
 OF_ENGINES = tuple(
     service
     for engine in all_engines()
     if "compose" in engine.runtimes
     for service in engine.services
-)
-# Services of the engines of the published experiment, which `up` starts.
-OF_PUBLISHED_ENGINES = tuple(
-    service for engine in all_engines() if engine.is_published for service in engine.services
 )
 CLIENTS = "tools"  # profile of programs that users run when they need them
 # Answers that our health checks and scripts expect.
@@ -137,11 +130,3 @@ class Only:
             timeout=30,
         )
         assert "not found" not in done.stderr, done.stderr
-
-
-def java_starts_with(flags: str) -> None:
-    """Fail unless a JVM accepts these flags."""
-    done = subprocess.run(
-        [str(jvm.java()), *flags.split(), "-version"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

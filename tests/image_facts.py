@@ -20,16 +20,6 @@ class Fact(Generic[Value]):
 
 
 @dataclass(frozen=True)
-class User:
-    """The user of the image's program. A program that starts as root makes itself owner of its data
-    folder."""
-
-    name: str
-    uid: int
-    starts_as_root: bool
-
-
-@dataclass(frozen=True)
 class Flags:
     """Arguments of the JVM: the content of a variable, or the start script's default if it is
     unset."""
@@ -45,7 +35,6 @@ class Image:
     name: str
     holds_for: str  # beginning of the tags that its facts hold for
     programs: Fact[frozenset[str]]  # used by this repository
-    user: Fact[User] | None = None
     data: Fact[str] | None = None  # the folder of its data
     variables: Fact[frozenset[str]] | None = None  # used by the image; may end in *
     health: Fact[str] | None = None  # the image's own health check
@@ -60,7 +49,6 @@ def _fact(described: Mapping[str, Any], make: Any = str) -> Fact[Any]:
 def _image(name: str, described: Mapping[str, Any]) -> Image:
     makers = {
         "programs": frozenset,
-        "user": lambda value: User(**value),
         "data": str,
         "variables": frozenset,
         "health": str,

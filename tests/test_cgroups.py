@@ -11,11 +11,9 @@ import pytest
 
 from racetrack import cgroups, host
 from racetrack.cgroups import MemoryKills, how_killed
-from racetrack.config import load
 from racetrack.probes.noise import ThrottledMeter
 from racetrack.results.published import slug_of_place
 from racetrack.results.run import CpuQuota, Machine
-from racetrack.stack.resources import memory_warnings
 from tests.cgroup_tree import Tree
 
 GIB = 1 << 30
@@ -51,12 +49,6 @@ def test_the_smallest_quota_of_any_level_counts_and_one_of_all_cores_is_none(tre
         (quota,) = quotas(tree)
         assert (quota.cores, quota.services) == (quota_us / 100_000, ())
         assert quota.group == str(tree.folder("cpu", level))
-
-
-def test_no_more_cores_are_divided_than_quotas_allow(tree: Tree) -> None:
-    assert set(host.separable_cores(proc=tree.proc)) == host.usable_cores()
-    tree.limit_cpu("/outer", 190_000)
-    assert len(host.separable_cores(proc=tree.proc)) == 1
 
 
 def test_a_quota_of_some_services_names_them(tree: Tree) -> None:
@@ -101,17 +93,6 @@ def test_a_memory_limit_of_any_level_counts_instead_of_the_machine_s_memory(tree
     assert host.memory(tree.proc)[1] == GIB
 
 
-def test_heaps_beyond_a_memory_limit_give_a_warning_that_names_them(tree: Tree) -> None:
-    settings = load({"KAFKA_HEAP": "1g"})
-    heaps = ("kafka_heap",)
-    tree.limit_memory("/outer", 2 * GIB)
-    assert not list(memory_warnings(settings, heaps, tree.proc))
-    tree.limit_memory("/outer", GIB)
-    (warning,) = memory_warnings(settings, heaps, tree.proc)
-    for part in (str(tree.folder("memory", "/outer")), "1.0 GiB", "KAFKA_HEAP=1g", "1.6 GiB"):
-        assert part in warning
-
-
 @pytest.mark.parametrize("level", ["/outer", "/outer/inner"])
 @pytest.mark.parametrize("code", [-9, 137])
 def test_a_kill_at_a_memory_limit_names_the_limit_and_its_group(
@@ -128,19 +109,6 @@ def test_a_kill_at_a_memory_limit_names_the_limit_and_its_group(
     assert "signal 9" in text
     assert f"{tree.folder('memory', level)} may use {2 if level != '/outer' else 4}.0 GiB" in text
     assert "exit code 1;" in how_killed(1, memory.describe())
-
-
-@pytest.mark.parametrize("is_seen", [True, False])
-def test_a_kill_without_a_limit_is_that_of_the_machine(tree: Tree, is_seen: bool) -> None:
-    if not is_seen:
-        (tree.proc / f"{os.getpid()}/cgroup").unlink()
-    memory = MemoryKills(os.getpid(), tree.proc)
-    assert how_killed(-9, memory.describe()) == "killed by signal 9"
-    if is_seen:
-        tree.count_memory("/outer/inner", hits=0, kills=1)
-    else:
-        (tree.proc / "vmstat").write_text("oom_kill 1\n")
-    assert "the whole machine" in memory.describe()
 
 
 @pytest.fixture

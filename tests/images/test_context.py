@@ -1,5 +1,4 @@
-"""Tests of the files that the build of an image gets, of changes in them, and of their comparison
-with those of the checkout."""
+"""Tests of the files that the build of an image gets, and of changes in them."""
 
 import os
 import shlex
@@ -13,7 +12,7 @@ import pytest
 
 from racetrack import images
 from racetrack.config import REPO, every_setting, load
-from racetrack.images import IMAGES, checkout, contexts
+from racetrack.images import contexts
 from racetrack.images.context import BuildContext
 from tests import compose_files
 
@@ -134,43 +133,3 @@ def run_in(code: Path, program: str, variables: Mapping[str, str]) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.mark.slow
-def test_the_generator_in_an_image_has_its_workload(tmp_path: Path) -> None:
-    given = contexts.Contexts(load(), {}, {"LIBRDKAFKA_VERSION": "1"})
-    given.digests["base"] = "a digest"
-    app = unpacked(given.of(images.IMAGES["loadgen"]), tmp_path)
-    assert "\nCOPY code /app\n" in (tmp_path / "Dockerfile").read_text()
-    assert sorted(path.name for path in app.iterdir()) == ["loadgen", "racetrack"]
-    program = "from loadgen import config, workload\n"
-    program += "read = config.Reader({'MYSQL_PASSWORD': 'x'})\n"
-    program += "print(workload.make(config.load(read._env), read).name)"
-    assert run_in(app, program, {}).split() == ["shop"]
-    assert not list(app.rglob("test_*.py"))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    for name in IMAGES["harness"].files:
-        if name != ".env":
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "a.py").write_text("a = 1\n")
-    (tmp_path / ".env").write_text("RUNTIME=auto\n")
-    return tmp_path
-
-
-def test_another_file_is_another_checkout_but_not_settings_and_compiled_files(root: Path) -> None:
-    before = checkout.digest(root)
-    (root / ".env").write_text("RUNTIME=native\n")
-    (root / "racetrack" / "__pycache__").mkdir()
-    (root / "racetrack" / "__pycache__" / "a.pyc").write_text("compiled")
-    assert checkout.digest(root) == before
-    (root / "racetrack" / "b.sql").write_text("SELECT 1")
-    assert checkout.digest(root) != before
-
-
-def test_an_outdated_image_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checkout.main() == checkout.main("") == checkout.main(checkout.digest()) == 0
-    assert checkout.main("another") == 3
-    assert "`./race images`" in capsys.readouterr().err

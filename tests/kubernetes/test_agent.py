@@ -2,7 +2,6 @@
 and keeps samples until they are fetched."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -57,12 +56,6 @@ def test_the_usage_of_a_pod_until_it_is_gone(
     for folder in list(root.rglob(f"*{pod.rpartition('/')[2]}")):
         shutil.rmtree(folder)
     assert found.usage(UID) is found.memory(UID) is None
-
-
-def test_hierarchies_that_share_a_mount(tmp_path: Path) -> None:
-    """Debian mounts `cpu` and `cpuacct` together."""
-    shared = {re.sub("^(cpuacct|cpu)/", "cpu,cpuacct/", name): of for name, of in V1.items()}
-    assert agent.Groups(groups(tmp_path, shared), proc(tmp_path)).usage(UID)["throttled"] == 7
 
 
 def test_the_noise_of_a_node(tmp_path: Path) -> None:
@@ -155,12 +148,6 @@ def test_samples_and_volumes_in_memory_in_the_harness(tmp_path: Path) -> None:
     assert folder.name == "/data of the pod kstreams-0"
     assert folder.space and 0 < folder.space[0] <= folder.space[1]
     assert [each.name for each in reader.folders()] == [folder.name]  # known from before
-
-
-def test_the_longest_name_of_a_service_is_its_own() -> None:
-    service_of = by_prefix({"flink": "flink", "flink-taskmanager": "workers", "redpanda": "broker"})
-    pods = ("flink-taskmanager-1", "flink-0", "redpanda-0", "agent-x7x2p")
-    assert [service_of(pod) for pod in pods] == ["workers", "flink", "broker", None]
 
 
 def test_signals_reach_all_processes_of_a_pod(tmp_path: Path) -> None:

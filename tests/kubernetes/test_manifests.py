@@ -11,7 +11,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from racetrack.config import REPO, every_setting
+from racetrack.config import REPO
 from racetrack.images import IMAGES, image_name
 
 pytestmark = pytest.mark.slow
@@ -95,27 +95,6 @@ def test_pods_have_whole_cores_and_no_shared_nodes(folder: Path) -> None:
             resources = container["resources"]
             assert resources["requests"] == resources["limits"]
             assert resources["limits"]["cpu"].isdecimal()
-
-
-@every_folder
-def test_settings_that_count_pods_or_name_ports_exist(folder: Path) -> None:
-    called = set()
-    for each in rendered(folder):
-        if setting := each["metadata"]["labels"].get("racetrack.dev/scales"):
-            assert setting.lower() in every_setting() and setting.endswith("_REPLICAS")
-        for name, setting in each["metadata"].get("annotations", {}).items():
-            if name.startswith("racetrack.dev/port-"):
-                called.add(setting)
-    assert {"KAFKA_PORT", "MYSQL_PORT", "LOADGEN_PORT"} <= called
-    assert {name.lower() for name in called} <= set(every_setting())
-
-
-def test_a_file_describes_the_service_of_its_name() -> None:
-    of_engines = ENGINES.glob("*/kubernetes/full/*.yaml")
-    for file in (*(REPO / "kubernetes" / "base").glob("*.yaml"), *of_engines):
-        if file.stem != "kustomization":
-            for each in yaml.safe_load_all(file.read_text()):
-                assert each["metadata"]["labels"]["racetrack.dev/service"] == file.stem
 
 
 @pytest.mark.parametrize("folder", JOB, ids=lambda folder: str(folder.name))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from racetrack.config import Settings
-from racetrack.stack.service import Context, FasterStart, Launch, NotReady
+from racetrack.stack.service import Context, Launch, NotReady
 
 
 @dataclass
@@ -16,7 +16,6 @@ class FakeService:
     parts: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     ready_within_s: float = 20.0
-    faster: FasterStart | None = None
     launched: list[str] = field(default_factory=list)
 
     def ports(self, _settings: Settings) -> Mapping[str, int]:
@@ -27,7 +26,7 @@ class FakeService:
         self.launched.append(self.name)
         (context.work / "up").unlink(missing_ok=True)
         argv = ["sh", "-c", self.script, self.name]
-        return Launch(argv, cwd=context.work, faster=self.faster)
+        return Launch(argv, cwd=context.work)
 
     def check(self, context: Context) -> None:
         if not (context.work / "up").exists():

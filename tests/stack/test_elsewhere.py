@@ -1,5 +1,5 @@
-"""Tests of services that run elsewhere: the addresses at which they reach this machine, and the
-offset of their clocks."""
+"""Tests of services that run elsewhere: that they reach this machine, and the offset of their
+clocks."""
 
 import random
 
@@ -8,7 +8,6 @@ import pytest
 from racetrack.config import load
 from racetrack.stack.contract import ServiceClock
 from racetrack.stack.elsewhere import ClockReading, clock_by, why_out_of_reach
-from racetrack.stack.native.stack import NativeStack
 
 ANY = "0.0.0.0"  # noqa: S104
 OPEN = {"BIND_ADDRESS": ANY, "KAFKA_ADVERTISED_ADDRESS": "race.example"}
@@ -17,12 +16,9 @@ OPEN = {"BIND_ADDRESS": ANY, "KAFKA_ADVERTISED_ADDRESS": "race.example"}
 @pytest.mark.parametrize(
     ("host", "settings", "is_reached"),
     [
-        ("flink.example", {}, False),
         ("10.0.0.7", {"BIND_ADDRESS": ANY}, False),
         ("flink.example", OPEN, True),
         ("localhost", {}, True),
-        ("127.0.0.2", {}, True),
-        ("::1", {}, True),
     ],
 )
 def test_an_engine_on_another_machine_needs_an_address(
@@ -31,14 +27,6 @@ def test_an_engine_on_another_machine_needs_an_address(
     failure = why_out_of_reach("Flink", host, load(settings))
     assert (failure is None) is is_reached
     assert is_reached or "KAFKA_ADVERTISED_ADDRESS" in str(failure)
-
-
-def test_engines_use_the_address_that_is_advertised() -> None:
-    stack = NativeStack(load({"STACK_NAME": "addresses", **OPEN}))
-    kafka, registry = stack.internal_endpoints.kafka, stack.internal_endpoints.registry
-    assert str(stack.endpoints.kafka).startswith("127.0.0.1:")
-    assert str(kafka) == f"race.example:{stack.settings.kafka_port}"
-    assert registry == f"http://race.example:{stack.settings.schema_registry_port}"
 
 
 NOW_MS = 1_764_000_000_000.0

@@ -9,22 +9,19 @@ import pytest
 
 from racetrack import install
 from racetrack.config import Settings, load
-from racetrack.errors import BusyError, SetupError, UsageError
-from racetrack.run.checks import services_of
+from racetrack.errors import BusyError, SetupError
 from racetrack.stack import net
 from racetrack.stack.avro import Avro
 from racetrack.stack.own_registry import ELSEWHERE
 from racetrack.stack.service import Context, NotReady, find_service
 from racetrack.stack.services import registry as service
 from tests.ports import free_ports
-from tests.run.fakes import FakeEngine
-from tests.secured_registry import API, PASSWORD, SecuredRegistry, secured_registry
+from tests.secured_registry import PASSWORD, SecuredRegistry, secured_registry
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 PREFIX = "race-1."
-WITHOUT_PATH = "the URL without the path of the API"
 KAFKA = {"KAFKA_BOOTSTRAP_SERVERS": "a.example:9092", "KAFKA_TOPIC_PREFIX": PREFIX}
 
 
@@ -51,26 +48,16 @@ def test_the_check_lists_what_is_possible_and_leaves_nothing(registry: SecuredRe
         ({"REGISTRY_PASSWORD_FILE": ""}, "REGISTRY_USERNAME: can't list schemas: HTTP 401"),
         ({"REGISTRY_SSL_CA_LOCATION": ""}, "REGISTRY_SSL_CA_LOCATION: can't list schemas: GET"),
         ({"REGISTRY_URL": "https://localhost:1"}, "REGISTRY_URL: can't list schemas: GET"),
-        ({"REGISTRY_URL": WITHOUT_PATH}, "REGISTRY_URL: can't list schemas"),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_answer(
     registry: SecuredRegistry, changed: dict[str, str], reason: str
 ) -> None:
-    if changed.get("REGISTRY_URL") == WITHOUT_PATH:
-        changed = {"REGISTRY_URL": registry.settings()["REGISTRY_URL"].removesuffix(API)}
     with pytest.raises(SetupError) as refused:
         ELSEWHERE.check(settings(registry, **changed))
     (line,) = str(refused.value).splitlines()[1:]
     assert line.strip().startswith(reason)
     assert PASSWORD not in line
-
-
-def test_it_needs_a_kafka_elsewhere_and_still_is_a_service() -> None:
-    with pytest.raises(UsageError, match="REGISTRY_URL needs KAFKA_BOOTSTRAP_SERVERS"):
-        load({"REGISTRY_URL": "http://a.example"})
-    outside = load({**KAFKA, "REGISTRY_URL": "http://a.example"})
-    assert "registry" in services_of(FakeEngine(needs=("registry",)), outside)  # a relay
 
 
 def test_schemas_of_others_stay(registry: SecuredRegistry) -> None:

@@ -115,22 +115,6 @@ def test_of_containers_every_command_of_the_harness_is_ended_and_no_native_servi
         others.kill()
 
 
-def test_data_goes_though_somebody_else_removes_it_too(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    for name in ("first", "second"):
-        (data / name).mkdir(parents=True)
-        (data / name / "file").touch()
-    there = iter([data / "first", data])
-
-    def after_another(path: Path) -> None:
-        shutil.rmtree(next(there))
-        raise FileNotFoundError(errno.ENOENT, "somebody else was faster", str(path))
-
-    assert processes.remove(data, after_another)
-    assert not data.exists()
-    assert not processes.remove(data)
-
-
 def test_data_goes_though_somebody_writes_into_it_at_first(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()

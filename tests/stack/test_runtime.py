@@ -2,7 +2,6 @@
 workload."""
 
 import os
-import platform
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -111,16 +110,6 @@ def test_a_service_without_a_native_form_moves_all_to_containers_or_is_refused()
         LINUX.chosen("auto", CONTAINER_ONLY, PROCESS_ONLY)
 
 
-def test_auto_means_processes_with_a_kafka_that_containers_can_not_use() -> None:
-    runtime, (line,) = LINUX.chosen(
-        "auto",
-        CONTAINER_ONLY,
-        KAFKA_BOOTSTRAP_SERVERS="k.example:1",
-        KAFKA_TOPIC_PREFIX="mine_1.",
-    )
-    assert runtime == "native" and "KAFKA_BOOTSTRAP_SERVERS" in line
-
-
 def test_an_explicit_choice_is_followed_or_refused_with_the_reason() -> None:
     assert LINUX.chosen("native") == ("native", [])
     assert LINUX.chosen("compose") == ("compose", [])
@@ -136,23 +125,6 @@ def test_an_explicit_choice_is_followed_or_refused_with_the_reason() -> None:
     assert LINUX.possible("auto") == ["compose", "native"]
     assert LINUX.possible("compose") == ["compose"]
     assert WITHOUT_DOCKER.possible("auto") == WITHOUT_DOCKER.possible("native") == ["native"]
-
-
-def test_a_mac_has_containers_to_play_with_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(platform, "system", lambda: "Darwin")
-    runtime, (line,) = VIRTUAL.chosen("auto", to_play=True)
-    assert runtime == "compose" and "RUNTIME=" not in line
-    assert VIRTUAL.possible("auto") == ["compose"]
-    with pytest.raises(SetupError, match=r"nothing has been started\. Go inside\. To try it"):
-        VIRTUAL.chosen("auto")
-    with pytest.raises(UsageError, match=rf"no service {PROCESS_ONLY}\. Run it on Linux"):
-        VIRTUAL.chosen("auto", PROCESS_ONLY)
-    with pytest.raises(SetupError):
-        WITHOUT_DOCKER.possible("auto")
-    with pytest.raises(SetupError, match="RUNTIME=compose"):
-        LINUX.chosen("native")
 
 
 def test_it_keeps_the_workload_that_it_was_put_up_with(stack_name: str) -> None:

@@ -1,8 +1,7 @@
-"""Tests that containers of the stack have the same configuration as the native services."""
+"""Tests that Debezium and MySQL in containers have the configuration of the native services."""
 
 import json
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +9,8 @@ import pytest
 
 from racetrack import plugins
 from racetrack.config import REPO, load
-from racetrack.stack import jvm
 from racetrack.stack.service import Context
-from racetrack.stack.services import debezium, mysql, redis
+from racetrack.stack.services import debezium, mysql
 from racetrack.workloads.contract import find_workload
 from tests.compose_files import service
 
@@ -70,35 +68,3 @@ def test_mysql_is_set_up_as_natively(context: Context) -> None:
     assert (options["binlog-format"], options["binlog-row-image"]) == ("ROW", "FULL")
     of_this_machine = re.compile("dir$|^user$|^socket$|^port$|^pid-file$|^bind|secure")
     assert not [n for n in native.keys() - options.keys() if not of_this_machine.search(n)]
-
-
-@pytest.mark.slow
-def test_connect_and_redis_are_set_up_as_natively(context: Context) -> None:
-    connect = service("debezium")
-    assert f"-Xmx{jvm.CONNECT_HEAP}" in connect["environment"]["HEAP_OPTS"].split()
-    assert connect["labels"]["racetrack.memory"].split()[0] == jvm.CONNECT_HEAP
-    words = service("redis")["command"]
-    options = dict(zip(words[::2], words[1::2], strict=True))
-    native = redis.configuration(context)
-    # Not compared are addresses, since the image listens on all, and two options that do not matter
-    # in a container.
-    only_native = {"--bind", "--port", "--protected-mode", "--set-proc-title"}
-    assert options == {name: native[name] for name in native.keys() - only_native}
-
-
-def test_debeziums_user_has_the_native_rights_and_any_password(tmp_path: Path) -> None:
-    file = tmp_path / "said"
-    (tmp_path / "mysql").write_text(f'#!/bin/sh\n[ "$MYSQL_PWD" = root ] && cat > {file}\n')
-    (tmp_path / "mysql").chmod(0o755)
-    subprocess.run(
-        ["bash", str(REPO / "debezium/mysql-user.sh")],
-        env={
-            "PATH": f"{tmp_path}:/usr/bin:/bin",
-            "MYSQL_ROOT_PASSWORD": "root",
-            "MYSQL_DEBEZIUM_PASSWORD": "it's a \\ word",
-        },
-        check=True,
-    )
-    statements = " ".join(file.read_text().split())
-    assert f"GRANT {mysql.DEBEZIUM_RIGHTS} ON *.* TO 'debezium'@'%';" in statements
-    assert r"IDENTIFIED BY 'it\'s a \\ word';" in statements

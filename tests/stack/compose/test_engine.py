@@ -1,7 +1,5 @@
 """Tests that one line reports, before the start, why containers can't be used or measured."""
 
-import hashlib
-import json
 import platform
 import socketserver
 import subprocess
@@ -12,7 +10,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from docker.errors import DockerException
 
 from racetrack.config import REPO
 from racetrack.stack.compose import engine
@@ -93,21 +90,16 @@ def test_an_engine_on_this_kernel_can_be_used_and_measured(find: Find) -> None:
     assert (found.version, found.compose_version) == ("99.1.2", "2.39.1-0debian1")
     assert (found.unmeasurable, found.memory_bytes) == (None, 24 << 30)
     assert find(api="1.41", airgap=True).version == "99.1.2"
-    for compose in ("2.24.6+ds1-0ubuntu1", "5.1.1"):
-        assert find(compose=COMPOSE % compose).compose_version == compose
 
 
 @pytest.mark.parametrize(
     ("how", "says"),
     [
         ({"api": "1.43"}, "Docker 99.1.2 is too old: its API is 1.43, and 1.44 is needed"),
-        ({"api": "1.40", "airgap": True}, "1.41 is needed"),
         ({"compose": None}, "There is no `docker compose` (the plugin, version 2). Install it"),
-        ({"compose": COMPOSE % "v2.23.3"}, "plugin v2.23.3 is too old, 2.24.6 is needed"),
         ({"compose": COMPOSE % "2.24.5"}, "plugin 2.24.5 is too old, 2.24.6 is needed"),
         ({"is_visible": False}, "Racetrack runs in a container itself"),
         ({"version": PODMAN, "api": "1.41", "airgap": True}, "Podman 5.8.0 answers"),
-        ({"version": PODMAN, "api": "1.44"}, "Podman 5.8.0 answers"),
     ],
 )
 def test_an_engine_that_can_not_be_used_is_refused_with_the_reason(
@@ -116,29 +108,10 @@ def test_an_engine_that_can_not_be_used_is_refused_with_the_reason(
     assert says in find(**how)
 
 
-def test_a_missing_program_engine_or_permission_is_named_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program
-) -> None:
-    with monkeypatch.context() as environment:
-        environment.setenv("PATH", str(tmp_path))
-        with pytest.raises(engine.NoDocker, match=r"no `docker` on PATH. Install Docker, or"):
-            engine.find(airgap=False)
-    program("#!/bin/sh\n")
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
-    with pytest.raises(engine.NoDocker, match=r"No Docker engine answers at unix://.*\. Start it"):
-        engine.find(airgap=False)
-    monkeypatch.delenv("DOCKER_HOST")
-    refused = Mock(side_effect=DockerException("PermissionError(13, 'Permission denied')"))
-    with pytest.raises(engine.NoDocker, match=r"may not use the Docker .*group `docker`"):
-        engine.find(airgap=False, connect=refused)
-
-
 @pytest.mark.parametrize(
     ("name", "system", "kernel", "title"),
     [
-        ("docker-desktop", "Docker Desktop", "6.10.14-linuxkit", "Docker Desktop"),
         ("orbstack", "OrbStack", "6.17.8-orbstack-00308-g8f9c941121b1", "OrbStack"),
-        ("lima-docker", "Ubuntu 24.04.2 LTS", "6.8.0-64-generic", "Lima"),
         ("lima-rancher-desktop", "Ubuntu 24.04.2 LTS", "6.8.0-64-generic", "Rancher Desktop"),
         ("by-hand", "Debian GNU/Linux 13", "6.12.43+deb13-arm64", "by-hand, Debian GNU/Linux 13"),
     ],
@@ -158,8 +131,6 @@ def test_a_virtual_machine_or_another_linux_may_have_this_kernel(find: Find) -> 
     assert found.remedy.startswith("Run Racetrack inside it")
     # Inside the virtual machine, containers can be measured.
     assert find(host_name=COLIMA["Name"], **COLIMA).unmeasurable is None
-    for beside in ("Docker Desktop", "Rancher Desktop WSL Distribution"):  # on Windows
-        assert "in another Linux" in find(OperatingSystem=beside).unmeasurable.why
 
 
 @pytest.mark.slow
@@ -176,27 +147,12 @@ def test_a_listener_in_another_process_namespace_is_not_visible(tmp_path: Path) 
     assert apart.stdout == "False\n", apart.stderr
 
 
-@pytest.mark.parametrize("by", ["DOCKER_HOST", "current context", "DOCKER_CONTEXT"])
 def test_an_engine_on_another_machine_is_refused_without_asking_it(
-    program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by: str
+    program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = "ssh://me@192.0.2.1"
     program(COMPOSE % "2.39.1")
-    monkeypatch.delenv("DOCKER_HOST", raising=False)
-    monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
-    if by == "DOCKER_HOST":
-        monkeypatch.setenv("DOCKER_HOST", host)
-    else:
-        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-        meta = tmp_path / "contexts/meta" / hashlib.sha256(b"far").hexdigest()
-        meta.mkdir(parents=True)
-        endpoint = {"docker": {"Host": host, "SkipTLSVerify": False}}
-        context = {"Name": "far", "Metadata": {}, "Endpoints": endpoint}
-        (meta / "meta.json").write_text(json.dumps(context))
-        current = "far" if by == "current context" else "default"
-        (tmp_path / "config.json").write_text(json.dumps({"currentContext": current}))
-    if by == "DOCKER_CONTEXT":
-        monkeypatch.setenv("DOCKER_CONTEXT", "far")
+    monkeypatch.setenv("DOCKER_HOST", host)
     connect = Mock()
     with pytest.raises(engine.NoDocker, match=rf"runs elsewhere \({host}"):
         engine.find(airgap=False, connect=connect)

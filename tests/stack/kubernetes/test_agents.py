@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.stack.kubernetes import agents
-from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
 from racetrack.stack.kubernetes.stack import KubernetesStack
 from tests.kubernetes.agent_nodes import V1, agent, groups, proc, served, write
 from tests.stack.kubernetes.cluster import Cluster, node, pod, stateful_set
@@ -65,9 +63,3 @@ def test_a_service_is_paused_by_the_agent(started: KubernetesStack, cluster: Clu
     commands = [each for each in cluster.commands() if each.startswith("exec")]
     program = "exec agent-x -- python /agent/agent.py"
     assert commands == [f"{program} STOP 0b1c-77", f"{program} CONT 0b1c-77"]
-
-
-def test_an_agent_that_does_not_start_is_named(cluster: Cluster) -> None:
-    cluster.has("pods", pod("agent-x", ready=False))
-    with pytest.raises(ClusterFailed, match="agent on one was not ready within 0 s"):
-        agents.wait_until_there(Kubectl("test_it"), ["one"], within_s=0.0)

@@ -45,15 +45,6 @@ def test_a_node_with_other_roles_is_not_hit(cluster: Cluster) -> None:
             disruptions.require_node(name)
 
 
-def test_pods_are_those_of_all_replicas(cluster: Cluster) -> None:
-    bench = Bench(cluster)
-    bench.cluster.wait_until_ready(["flink"])
-    assert bench.ready == ["flink-taskmanager-0", "flink-taskmanager-1"]
-    bench.cluster.require_pod("flink-taskmanager-1", ["flink"])
-    with pytest.raises(UsageError, match=r"'flink-taskmanager-2'.*: flink-taskmanager-0, flink-"):
-        bench.cluster.require_pod("flink-taskmanager-2", ["flink"])
-
-
 def test_a_deleted_pod_is_forgotten_before_it_ends(cluster: Cluster) -> None:
     bench = Bench(cluster, "delete")
     with pytest.raises(ClusterFailed):

@@ -13,11 +13,9 @@ import pytest
 import yaml
 
 from racetrack.config import REPO, load
-from racetrack.errors import RacetrackError
-from racetrack.stack.kubernetes import job_orphans, own_files
+from racetrack.stack.kubernetes import job_orphans
 from racetrack.stack.kubernetes.job import MANIFESTS, HarnessJob, JobLost, unpack
 from racetrack.stack.kubernetes.kubectl import ClusterFailed, Kubectl
-from tests.secured_kafka import client_properties
 from tests.stack.kubernetes.cluster import KUBECTL, RUNNING, Cluster, pod
 from tests.waiting import wait_until
 
@@ -113,31 +111,6 @@ def test_the_job_gets_arguments_settings_and_rights_on_one_namespace(cluster: Jo
 
 
 @pytest.mark.slow
-def test_the_job_has_certificates(cluster: JobCluster, tmp_path: Path) -> None:
-    (tmp_path / "ca.pem").write_text("of the CA")
-    properties = {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}
-    job = job_of(
-        cluster,
-        KAFKA_BOOTSTRAP_SERVERS="main:9093",
-        KAFKA_TOPIC_PREFIX="racetrack-1.",
-        KAFKA_CLIENT_PROPERTIES=client_properties(tmp_path / "p", properties),
-    )
-    start(job)
-    *_, files, _, made = cluster.applied()
-    assert files["stringData"]["ssl.ca.location"] == "of the CA"
-    harness, _ = made["spec"]["template"]["spec"]["containers"]
-    assert harness["volumeMounts"][-1]["mountPath"] == own_files.FOLDER
-    job.remove()
-
-
-@pytest.mark.slow
-def test_a_pod_that_can_t_start_is_explained(job: HarnessJob, cluster: JobCluster) -> None:
-    cluster.harness_is({"waiting": {"reason": "ErrImagePull", "message": "no such image"}})
-    with pytest.raises(RacetrackError, match="did not start: ErrImagePull: no such image"):
-        start(job)
-
-
-@pytest.mark.slow
 def test_it_is_followed_to_its_end(
     started: HarnessJob, cluster: JobCluster, tmp_path: Path
 ) -> None:
@@ -205,12 +178,6 @@ def test_a_signal_is_handed_on(started: HarnessJob, cluster: JobCluster) -> None
         cluster.pid.write_text(str(harness.pid))
         started.interrupt("TERM")
     assert harness.returncode == -signal.SIGTERM
-
-
-@pytest.mark.slow
-def test_a_harness_that_does_not_end_in_time(started: HarnessJob) -> None:
-    with pytest.raises(ClusterFailed, match="has not ended within 0 s"):
-        started.follow(within_s=1e-9)
 
 
 @pytest.mark.slow

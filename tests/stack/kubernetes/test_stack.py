@@ -1,6 +1,5 @@
-"""Tests of a start on a simulated cluster: refusals, and the namespace's removal."""
+"""Tests of a start on a simulated cluster, and of the namespace's removal."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -8,9 +7,8 @@ import pytest
 
 from racetrack.config import load
 from racetrack.errors import BusyError, SetupError, UsageError
-from racetrack.stack import runtime
 from racetrack.stack.kubernetes import orphans
-from racetrack.stack.kubernetes.kubectl import Kubectl, NoCluster
+from racetrack.stack.kubernetes.kubectl import Kubectl
 from racetrack.stack.kubernetes.stack import KubernetesStack
 from tests.stack.kubernetes.cluster import Cluster, node, stateful_set
 
@@ -19,17 +17,6 @@ SERVICES = ("mysql", "broker", "loadgen", "registry", "debezium", "postgres", "p
 
 def stack(**settings: str) -> KubernetesStack:
     return KubernetesStack(load({"RUNTIME": "kubernetes", "STACK_NAME": "test_it", **settings}))
-
-
-def test_without_kubectl_or_an_answer_there_is_no_cluster(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    cluster.says("version", "connection refused", code=1)
-    with pytest.raises(NoCluster, match=r"connection refused.* `kubectl config use-context`"):
-        stack()
-    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    with pytest.raises(NoCluster, match="There is no `kubectl` on PATH"):
-        stack()
 
 
 @pytest.mark.slow
@@ -71,20 +58,6 @@ def test_one_of_somebody_else_is_left_alone(cluster: Cluster) -> None:
     with pytest.raises(BusyError, match="namespace test-it was not created by Racetrack"):
         stack().prepare(SERVICES, print)
     assert not any(each.startswith("delete") for each in cluster.commands())
-
-
-def test_a_service_without_a_manifest(cluster: Cluster) -> None:
-    settings = load({"RUNTIME": "kubernetes"})
-    with pytest.raises(UsageError, match="no Kubernetes manifest of swiftd"):
-        runtime.open_stack(settings, ["mysql", "swiftd"], print)
-
-
-def test_several_objects_are_read_one_after_the_other(cluster: Cluster, tmp_path: Path) -> None:
-    objects = [stateful_set("mysql"), stateful_set("pgfeed", role="engine")]
-    one_by_one = "\n".join(json.dumps(each, indent=4) for each in objects)
-    for printed in (one_by_one, {"kind": "List", "items": objects}):
-        cluster.says("create", printed)
-        assert Kubectl("test_it").render(tmp_path) == objects
 
 
 def test_ctrl_c_does_not_reach_a_command(cluster: Cluster, tmp_path: Path) -> None:

@@ -69,23 +69,6 @@ def test_a_training_that_ends_by_itself_must_succeed(
     assert not list(context.work.iterdir())
 
 
-def test_a_training_has_ports_of_its_own(context: Context) -> None:
-    seen: list[int] = []
-
-    def train(training: Context, file: Path) -> Launch:
-        seen.append(training.settings.kafka_port)
-        return python(training, "", file)
-
-    Archive("it", "kafka", "a.jar", train, lambda _: None, ports=("kafka_port",)).make(context)
-    assert seen != [context.settings.kafka_port]
-
-
-def test_another_class_path_is_another_archive(context: Context) -> None:
-    first = archive(WRITES_AT_EXIT)
-    second = Archive("it", "kafka", "a.jar:b.jar", first.train, first.answers)
-    assert first.file(context.parts) != second.file(context.parts)
-
-
 def test_what_is_kept_is_whole_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source/file").write_text("x")

@@ -56,15 +56,6 @@ def test_it_is_ready_when_all_are(make: MakeForeground, tmp_path: Path) -> None:
     assert (tmp_path / "serve/ready").exists()
 
 
-def test_it_starts_in_the_order_that_services_need(foreground: Foreground) -> None:
-    launched: list[str] = []
-    first = FakeService("first", WAITS, launched=launched)
-    # `elsewhere` runs in another container, so nothing can wait for it here.
-    second = FakeService("second", WAITS, after=("first", "elsewhere"), launched=launched)
-    foreground.bring_up([second, first])
-    assert launched == ["first", "second"]
-
-
 @pytest.mark.parametrize(
     ("script", "named"),
     [(ENDS, r"b .*ended.*3"), (FAILS, r"b did not start: it ended \(4\)")],
@@ -74,12 +65,6 @@ def test_it_ends_with_the_first_that_ends(foreground: Foreground, script: str, n
         serve.serve(foreground, [FakeService("a", WAITS), FakeService("b", script)])
 
 
-def test_one_that_is_never_ready_says_what_is_missing(make: MakeForeground) -> None:
-    silent = FakeService("a", "exec sleep 1000", ready_within_s=0.3)
-    with pytest.raises(RacetrackError, match="a was not ready within 0 s: not up"):
-        make(patience_s=0.1).bring_up([silent])
-
-
 @pytest.mark.slow
 def test_what_does_not_listen_is_killed(make: MakeForeground) -> None:
     foreground = make(grace_s=0.2)
@@ -87,14 +72,6 @@ def test_what_does_not_listen_is_killed(make: MakeForeground) -> None:
     began = time.monotonic()
     foreground.end()
     assert time.monotonic() - began < 5
-
-
-def test_the_last_is_only_prepared(foreground: Foreground, tmp_path: Path) -> None:
-    peer, last = FakeService("peer", WAITS), FakeService("last", WAITS)
-    serve.prepare(foreground, [peer, last])
-    assert (tmp_path / "serve/peer/up").exists()
-    assert last.launched == ["last"]
-    assert not (tmp_path / "serve/last/up").exists()
 
 
 @pytest.mark.slow

@@ -173,13 +173,6 @@ def test_a_setting_reaches_its_owner_or_else_some_service(runtime: str, native: 
 
 
 @pytest.mark.slow
-def test_what_is_said_not_to_reach_the_published_images_does_not() -> None:
-    said = ignored("compose")
-    noticed = noticing(partial(in_containers, "compose"), said)
-    assert [name for name in said if noticed[name]] == []
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in heeding("compose") if n.endswith("_HEAP")])
 def test_a_heap_is_that_of_a_published_image_s_jvm(name: str) -> None:
     service, image_name = IMAGE_OF[name]
@@ -195,22 +188,6 @@ def test_a_heap_is_that_of_a_published_image_s_jvm(name: str) -> None:
 def test_a_heap_is_that_of_a_native_service_s_jvm(name: str, native: Native) -> None:
     jvm = native.jvm(NATIVE_HEAP_OF[name], after(name))
     assert [word for word in jvm if word.startswith("-Xmx")] == ["-Xmx7g"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("runtime", ["compose", "airgap"])
-@pytest.mark.parametrize("name", [n for n in IN_FILES if n.endswith("_TMPFS")])
-def test_a_tmpfs_has_its_size(name: str, runtime: str) -> None:
-    service = name.removesuffix("_TMPFS").lower()
-    (mount,) = containers(runtime, after(name))[service]["tmpfs"]
-    assert "size=7g" in re.split("[:,]", mount)
-
-
-def test_every_setting_stands_in_env_and_nothing_else_is_said_of() -> None:
-    assert HARNESS_ONLY | applicability.harness_settings() <= IN_FILES.keys()
-    assert applicability.owners().keys() <= IN_FILES.keys()
-    required = {name for name, field in every_setting().items() if field.is_required()}
-    assert {name.upper() for name in required} <= IN_FILES.keys()
 
 
 def test_of_each_setting_that_is_not_heeded_it_is_said_whose_results_depend_on_it() -> None:

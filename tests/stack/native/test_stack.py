@@ -8,20 +8,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from racetrack import environment, terminal
+from racetrack import terminal
 from racetrack.config import load
 from racetrack.errors import SetupError
 from racetrack.stack import processes, resources
 from racetrack.stack.contract import Say
 from racetrack.stack.native.stack import NativeStack
-from racetrack.stack.service import Context, Launch, NotReady
+from racetrack.stack.service import Context, Launch
 from tests.stack.fake_service import FakeService
 from tests.waiting import wait_until
 
@@ -54,22 +53,6 @@ class Parts:
         for name, future in self.futures.items():
             if not future.done():
                 future.set_exception(SetupError(f"{name} did not come"))
-
-
-@dataclass
-class Faster:
-    """A fake of what speeds up a service's later starts. It is made once, while its peers run."""
-
-    peers: tuple[str, ...]
-    peers_up: list[list[int]] = field(default_factory=list)
-    stack: NativeStack | None = None
-
-    def exists(self, parts: Mapping[str, Path]) -> bool:
-        return bool(self.peers_up)
-
-    def make(self, context: Context) -> None:
-        assert self.stack
-        self.peers_up += self.stack.pids(self.peers).values()
 
 
 @pytest.fixture
@@ -111,24 +94,6 @@ def test_a_service_starts_as_soon_as_its_own_part_is_there(opened: Open, parts: 
     assert any("first ready" in line for line in said), said
 
 
-@pytest.mark.slow
-def test_the_time_to_get_ready_begins_when_all_parts_are_there(opened: Open, parts: Parts) -> None:
-    class WaitsForSecond(FakeService):
-        first_asked = 0.0
-
-        def check(self, context: Context) -> None:
-            self.first_asked = self.first_asked or time.monotonic()
-            if time.monotonic() - self.first_asked > 2 * self.ready_within_s:
-                parts.come("b")
-            if not second.launched:
-                raise NotReady("the second is missing")
-
-    first = WaitsForSecond("first", parts=("a",), ready_within_s=0.5)
-    second = FakeService("second", parts=("b",))
-    parts.come("a")
-    opened(first, second).start(["first", "second"], None, print)
-
-
 def test_a_part_that_can_not_be_had_ends_what_was_started(
     opened: Open, parts: Parts, stack_name: str
 ) -> None:
@@ -144,25 +109,6 @@ def test_a_part_that_can_not_be_had_ends_what_was_started(
 
 
 @pytest.mark.slow
-def test_what_makes_a_start_faster_is_made_after_the_end(opened: Open, stack_name: str) -> None:
-    faster = Faster(peers=("peer",))
-    stack = faster.stack = opened(FakeService("it", faster=faster), FakeService("peer"))
-    said: list[str] = []
-    stack.start(["it", "peer"], None, said.append)
-    stack.stop(said.append)
-    assert not faster.peers_up, "never before the end"
-    said.clear()
-    stack.speed_up_next_start(said.append)
-    ((peer,),) = faster.peers_up
-    assert not psutil.pid_exists(peer)
-    assert processes.members(stack_name) == []
-    assert "it" in said[0]
-    said.clear()
-    stack.speed_up_next_start(said.append)
-    assert said == [], "once"
-
-
-@pytest.mark.slow
 def test_what_is_not_found_by_its_mark_is_ended_all_the_same(opened: Open) -> None:
     stack = opened(FakeService("it", "touch up; exec env -i sleep 1000"))
     stack.start(["it"], None, print)
@@ -172,13 +118,11 @@ def test_what_is_not_found_by_its_mark_is_ended_all_the_same(opened: Open) -> No
     assert not psutil.pid_exists(pid)
 
 
-def test_data_on_disk_is_said_and_known(
+def test_where_the_data_is_is_known(
     tmp_path: Path,
     stack_name: str,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    environment.settle()  # the user's shell may allow fewer open files than a stack needs
     monkeypatch.setattr(processes, "SHM", tmp_path / "missing")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stack = NativeStack(load({"STACK_NAME": stack_name}))
@@ -186,10 +130,6 @@ def test_data_on_disk_is_said_and_known(
     (folder,) = stack.data_folders()
     assert folder.path == tmp_path
     assert folder.name == str(resources.mount_point(tmp_path))
-    if not stack.data_in_memory:
-        stack.prepare([], print)
-        assert f"Data is on disk, in {tmp_path}" in capsys.readouterr().out
-        assert "set TMPDIR" in folder.remedy
 
 
 @pytest.mark.slow

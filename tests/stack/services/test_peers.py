@@ -1,10 +1,10 @@
-"""Tests that services in containers reach each other by name, and that the broker has another
-address for clients outside."""
+"""Test of Debezium with a Kafka that the user provides, and the context of a service in a
+container."""
 
 import pytest
 
-from racetrack.stack.service import Context, find_service
-from racetrack.stack.services import broker, debezium, registry
+from racetrack.stack.service import Context
+from racetrack.stack.services import debezium
 from tests.secured_kafka import client_properties
 from tests.stack.services.test_services import with_settings
 
@@ -21,28 +21,6 @@ def inside(context: Context) -> Context:
         peer_redis="redis",
         kafka_outside="192.0.2.7:29092",
     )
-
-
-def test_peers_are_found_by_name_and_clients_outside_have_a_listener(inside: Context) -> None:
-    kafka, port = f"redpanda:{inside.settings.kafka_port}", inside.settings.schema_registry_port
-    assert debezium.connector_config(inside)["database.hostname"] == "mysql"
-    worker = debezium.worker_properties(inside)
-    assert worker["bootstrap.servers"] == kafka
-    assert f"http://redpanda:{port}/" in worker["value.converter.apicurio.registry.url"]
-    rendered = broker.server_properties(inside)
-    outside = f"CLIENT://{kafka},OUTSIDE://192.0.2.7:29092"
-    assert rendered["advertised.listeners"] == outside
-    assert "OUTSIDE://0.0.0.0:19092" in rendered["listeners"].split(",")
-
-
-def test_the_registry_is_both_and_only_nginx_is_seen(context: Context) -> None:
-    *_, script = find_service("registry").launch(context).argv
-    port = (context.work / registry.BEHIND_FILE).read_text()
-    assert f"-Dquarkus.http.port={port} " in script
-    assert f"-Dquarkus.http.host={registry.BEHIND} " in script
-    configuration = (context.work / "nginx.conf").read_text()
-    assert f"listen 127.0.0.1:{context.settings.schema_registry_port};" in configuration
-    assert f"server {registry.BEHIND}:{port};" in configuration
 
 
 def test_debezium_gets_the_properties_of_a_kafka_elsewhere_without_secrets_in_files(
