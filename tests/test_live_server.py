@@ -58,14 +58,6 @@ def page() -> Iterator[Page]:
         server.stop()
 
 
-def test_the_printed_address_carries_the_token_where_no_server_sees_it() -> None:
-    with listen("127.0.0.1", 0) as listener:
-        server = Server(FakeSession(), TOKEN, listener)
-        port = listener.getsockname()[1]
-        assert server.url == f"http://127.0.0.1:{port}/#token={TOKEN}"
-        server.stop()
-
-
 @pytest.mark.slow
 def test_a_page_is_greeted_and_then_gets_samples_and_what_happens(page: Page) -> None:
     with page.events() as events:
@@ -110,11 +102,9 @@ def test_the_end_is_told_and_closes_the_stream(page: Page) -> None:
 @pytest.mark.parametrize(
     ("name", "body", "arguments"),
     [
-        ("rate", {"per_s": 7_000}, {"per_s": 7_000}),
         ("rate", {"per_s": "7k"}, {"per_s": 7_000}),
         ("load", {"profile": " spike 5000 50000 10 "}, {"profile": "spike 5k 50k 10s"}),
         ("events", {"kind": "purchases", "per_s": 20}, {"kind": "purchases", "per_s": 20}),
-        ("pause", {"target": "broker"}, {"target": "broker"}),
         ("note", {"text": "a\nb"}, {"text": "a b"}),
     ],
 )
@@ -131,14 +121,9 @@ def test_an_action_is_handed_to_the_session(
     ("name", "body", "status", "why"),
     [
         ("nothing", {}, 404, "'nothing'"),
-        ("rate", {"per_s": "many"}, 400, "not a rate"),
         ("rate", {"per_s": True}, 400, "whole number"),
-        ("rate", {"per_s": 1, "more": 2}, 400, "per_s"),
-        ("rate", [5], 400, "JSON object"),
         ("rate", "{", 400, "JSON object"),
         ("load", {"profile": "recorded /etc/passwd"}, 400, "command line"),
-        ("note", {"text": " "}, 400, "text"),
-        ("note", {"text": "x" * 501}, 400, "500"),
         ("note", {"text": "x" * BODY_BYTES}, 413, "4096"),
     ],
 )
@@ -220,12 +205,6 @@ def test_the_figures_are_there_for_prometheus_and_the_dashboard(page: Page) -> N
         target["expr"].split()[0] for panel in dashboard["panels"] for target in panel["targets"]
     }
     assert asked <= {*(family.name for family in found), "racetrack_actions_total"}
-
-
-def test_other_programs_get_plain_text(page: Page) -> None:
-    answer = page.client.get("/metrics")
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    assert "\nracetrack_actions_total " in answer.text
 
 
 def test_a_port_in_use_is_named() -> None:

@@ -9,9 +9,7 @@ from click.testing import CliRunner, Result
 from racetrack import cli
 from racetrack.report.publish import EngineName, publish
 from tests.report.folders import RunSpec, edit, run
-from tests.report.test_publish import compared
 from tests.run_json import read_run
-from tests.some_engines import TWO
 
 
 def compare(*typed: object) -> Result:
@@ -64,21 +62,6 @@ def test_another_workload_is_refused(logs: Path, tmp_path: Path) -> None:
         assert "uses the least CPU" not in result.output
 
 
-def test_a_baseline_of_another_workload_is_refused_before_anything_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    logs = tmp_path / "logs"
-    monkeypatch.setenv("LOGS_FOLDER", str(logs))
-    row = {"engine": "steady", "outcome": "ok", "window": "saturation", "capacity_per_s": 1_000}
-    record = {**row, "at_least": "", "workload": "ads", "runtime": "native"}
-    other = tmp_path / "other.json"
-    other.write_text(json.dumps({"records": [record]}))
-    result = compare(TWO[0], "--quick", "--against", other)
-    assert result.exit_code == 2, result.output
-    assert "more than one workload" in result.output
-    assert not logs.exists()
-
-
 def test_versions_and_settings_that_differ_are_printed(logs: Path, tmp_path: Path) -> None:
     changed = run(tmp_path / "changed", RunSpec(settings={"KAFKA_HEAP": "8g"}))
     versions = read_run(changed)["versions"]
@@ -89,16 +72,6 @@ def test_versions_and_settings_that_differ_are_printed(logs: Path, tmp_path: Pat
     assert [line for line in result.output.splitlines() if line.endswith("(B)")] == lines
     same = compare(logs / "before", logs / "after")
     assert "KAFKA_HEAP" not in same.output
-
-
-def test_a_comparison_has_the_versions_and_settings_of_its_runs(logs: Path, tmp_path: Path) -> None:
-    folder = compared(tmp_path / "logs")
-    for path in folder.parent.glob("*_run"):
-        edit(path, settings={**read_run(path)["settings"], "kafka_heap": "8g"})
-    result = compare(logs / "before", folder)
-    assert [line for line in result.output.splitlines() if line.endswith("(B)")] == [
-        "KAFKA_HEAP: 1g (A), 8g (B)"
-    ]
 
 
 def test_the_answer_and_its_claims_are_recorded(logs: Path) -> None:

@@ -50,12 +50,6 @@ def test_files_of_this_machine_are_refused(typed: str, tmp_path: Path) -> None:
         job.require_no_inputs(parsed(typed.replace("FOLDER", str(tmp_path))))
 
 
-def test_engines_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / EXAMPLE).mkdir()
-    job.require_no_inputs(parsed(f"compare {EXAMPLE} --quick"))
-
-
 def test_the_job_gets_settings_only() -> None:
     settings = {"ENGINE_REPLICAS": "2", "DECIDE_WITHIN": "0"}
     others = {"HOME": "/root", "MACHINE_LOCK": "/x"}

@@ -48,7 +48,6 @@ def test_a_plan_is_printed_with_its_duration_and_nothing_starts(mine: Path) -> N
 @pytest.mark.parametrize(
     ("typed", "plan", "variants"),
     [
-        (ONE, "full", [ONE]),
         (f"{ONE} --quick", "quick", [ONE]),
         (f"{ONE} {OTHER} --plan sweep --load 1k,2k", "sweep", [ONE, OTHER]),
         (f"'{ONE}[ENGINE_REPLICAS=1|2]' --plan scale", "scale", None),
@@ -62,14 +61,6 @@ def test_variants_and_plans_are_measured(
     (made,) = makes_runs.plans
     labels = variants or [f"{ONE}[ENGINE_REPLICAS={n}]" for n in (1, 2)]
     assert made.name == plan and list(made.variants) == labels
-
-
-def test_loads_with_commas_are_rates_and_profiles_are_whole(makes_runs: MakesRuns) -> None:
-    profile = "steps 1k,2k 3s"
-    typed = f"compare {ONE} --plan sweep --load 1k,2k --load '{profile}'"
-    assert invoke(typed, make_runs=makes_runs).exit_code == 0
-    (plan,) = makes_runs.plans
-    assert {cell.loads for cell in plan.cells} == {("1k",), ("2k",), (profile,)}
 
 
 def test_a_job_gets_the_text_of_the_plan(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,8 +53,3 @@ def test_a_run_that_failed_is_nothing_to_publish(tmp_path: Path, a_run: Path) ->
     assert result.exit_code == 2
     assert "There is nothing to publish" in result.output
     assert not (tmp_path / "index.html").exists()
-
-
-def test_every_engine_that_has_a_script_has_a_version() -> None:
-    for engine in engines.all_engines():
-        assert engine.version_part or not engine.script_ending, engine.name

@@ -1,6 +1,5 @@
 """`./race run` and `./run_experiment.sh`: both run the same; the exit code says how it ended."""
 
-import json
 import os
 import subprocess
 from collections.abc import Callable, Sequence
@@ -103,56 +102,6 @@ def test_views_that_a_fault_made_wrong_fail_a_run(ended: Ended) -> None:
     outcome = run_outcome(record(changes))
     assert outcome != "ok"
     assert run(EXAMPLE, lambda *_: ended(outcome, changes)).exit_code == 1
-
-
-def test_a_run_under_a_load_is_compared_with_one_under_the_same_load(
-    tmp_path: Path, ended: Ended
-) -> None:
-    def under(load: str, backlog: int) -> MakeRun:
-        results = {"load": {"max_backlog_events": backlog}}
-        made = {"arguments": {"load": load}, "results": results, "engine": EXAMPLE}
-        return lambda *_: ended("ok", made)
-
-    before = tmp_path / "before.json"
-    assert run(f"{EXAMPLE} --json {before}", under("spike 1k 9k 1s", 100)).exit_code == 0
-    for load, backlog, says in (
-        ("spike 1k 9k 1s", 105, ""),
-        ("spike 1k 9k 1s", 200, "max_backlog_events changed by +100.0"),
-        ("sine 1k 9k 1s", 105, "max_backlog_events"),
-    ):
-        condition = f"--fail-if max_backlog_events>+10% --against {before}"
-        result = run(f"{EXAMPLE} {condition}", under(load, backlog))
-        assert result.exit_code == (6 if says else 0), result.output
-        assert says in result.output
-
-
-def test_records_go_to_files_and_to_standard_output(tmp_path: Path, made: Made) -> None:
-    table = tmp_path / "run.md"
-    result = run(f"{EXAMPLE} --json - --csv {tmp_path / 'run.csv'} --markdown {table}", made)
-    run_record = json.loads(result.stdout)
-    (record,) = run_record["records"]
-    assert (run_record["kind"], record["outcome"]) == ("runs", "ok")
-    columns = (tmp_path / "run.csv").read_text().splitlines()[0].split(",")
-    assert columns == list(record)
-    assert "| kept up |" in table.read_text()
-
-
-def test_samples_are_printed_if_asked_for(ended: Ended) -> None:
-    (ended("ok") / "top_summary.log").write_text("name=x\n")
-    for option, printed in (([], ""), (["--print-samples"], "name=x\n")):
-        result = by_position([*POSITIONAL, *option], lambda *_: ended("ok"))
-        assert (result.exit_code, result.output) == (0, printed)
-
-
-@pytest.mark.parametrize(("name", "value"), [("KAFKA_HEAP", "much"), ("REDPANDA_MEMORY", "7g")])
-def test_a_setting_that_can_not_be_used_is_reported_while_another_run_has_the_machine(
-    name: str, value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, value)
-    with machine_lock():
-        result = by_position(POSITIONAL)
-    assert result.exit_code == 2, result.output
-    assert name in result.output
 
 
 def test_another_run_on_the_machine_is_named() -> None:

@@ -60,12 +60,6 @@ class Tab:
         self.page.fill(selector, text)
         self.page.press(selector, "Enter")
 
-    def point_at(self, chart: str, share: float) -> None:
-        """Move the mouse over a chart, to a share of its width."""
-        box = self.page.locator(f".chart.{chart} .u-over").bounding_box()
-        assert box
-        self.page.mouse.move(box["x"] + box["width"] * share, box["y"] + 50)
-
     def until(self, expression: str, given: Any = None, within_s: float = 20.0) -> None:
         """Wait until a JavaScript expression is true. Playwright's `wait_for_function` would
         evaluate text in the page, which its Content-Security-Policy forbids."""

@@ -70,21 +70,6 @@ def test_all_figures_are_text_and_nothing_moves(
     tab.page.close()
 
 
-def test_one_cursor_reads_all_charts(tab: Tab) -> None:
-    tab.page.click("#freeze")
-    latest = {chart: legend(tab, chart) for chart in CHARTS}
-    tab.point_at("lag", 0.3)
-    tab.wait("#reading", "at 0:")
-    there = {chart: legend(tab, chart) for chart in CHARTS}
-    assert all(there[chart] != latest[chart] for chart in CHARTS)
-    assert all("–" not in values for values in there.values())
-    crosses = tab.page.locator(".u-cursor-x").evaluate_all(
-        "all => all.map((one) => one.getBoundingClientRect().x"
-        " - one.parentElement.getBoundingClientRect().x)"
-    )
-    assert len(crosses) == 6 and min(crosses) > 10
-
-
 def test_the_rate_is_set_by_slider_and_by_typing_and_shown_on_all_pages(
     browser: Browser, tab: Tab, session: PageSession
 ) -> None:
@@ -103,16 +88,6 @@ def test_the_rate_is_set_by_slider_and_by_typing_and_shown_on_all_pages(
     tab.wait("#target", "25,000")
     assert session.actions == [("rate", {"per_s": 12_000}), ("rate", {"per_s": 25_000})]
     assert slider.get_attribute("aria-valuetext") == "25,000 per second"
-
-
-def test_a_refused_action_says_why(tab: Tab, session: PageSession) -> None:
-    tab.enter("#profile", f"x {ODD}")
-    tab.wait("#answer", "x <img src=x")
-    assert tab.page.input_value("#profile").startswith("x <img")  # kept for correction
-    session.refuses = "The session is ending."
-    tab.page.press("#slider", "ArrowRight")
-    tab.wait("#answer", "The session is ending.")
-    assert tab.text("#target") == "5,000"
 
 
 def test_what_is_impossible_is_grey_and_says_why(tab: Tab, session: PageSession) -> None:
@@ -156,18 +131,6 @@ def test_a_lost_server_is_said_and_regained(tab: Tab, session: PageSession) -> N
     assert not tab.disabled("rate") and tab.text("#why-not") == ""
     assert tab.page.locator(".chart").count() == 6
     assert tab.page.evaluate("shifts") - shifts < 0.01
-
-
-def test_a_reload_keeps_history_and_token(tab: Tab, session: PageSession) -> None:
-    session.tell("note", "before the reload")
-    tab.wait("#events", "before the reload")
-    tab.page.reload()
-    tab.wait("#connection", "Live")
-    tab.wait("#events", "before the reload")
-    tab.point_at("rate", 0.1)
-    tab.wait("#reading", "at 0:1")
-    assert legend(tab, "rate")[0] == "5,000 /s"
-    assert not tab.disabled("rate")
 
 
 def test_texts_are_never_markup(tab: Tab, session: PageSession) -> None:
@@ -225,15 +188,6 @@ def test_everything_works_by_keyboard(tab: Tab, session: PageSession) -> None:
     tab.wait("#why-not", "The run folder is logs/fake.")
     assert session.actions[-1] == ("end", {})
     assert tab.errors == []
-
-
-def test_single_keys_can_be_turned_off(tab: Tab, session: PageSession) -> None:
-    tab.page.click("#show-keys")
-    tab.page.uncheck("#use-keys")
-    tab.page.keyboard.press("Escape")
-    tab.page.keyboard.press("+")
-    tab.page.wait_for_timeout(300)
-    assert session.actions == []
 
 
 # Ten hours at ten rows a second, with a peak and a dip of a single row each hour.

@@ -2,10 +2,8 @@
 
 import pytest
 
-from racetrack import config
-from racetrack.plan.model import find_plan, load_of, read_plan_file
+from racetrack.plan.model import find_plan, read_plan_file
 from racetrack.plan.resolve import Options, ResolvedPlan, resolve
-from racetrack.workloads.contract import find_workload
 
 
 def resolved(name: str, *variants: str, seed: int = 1) -> ResolvedPlan:
@@ -41,14 +39,6 @@ def test_a_random_order_is_that_of_its_seed_and_another_in_each_repeat() -> None
 
 
 @pytest.mark.slow
-def test_replicas_share_partitions_and_the_broker_keeps_what_memory_allows() -> None:
-    cells = resolved("scale", "flink[ENGINE_REPLICAS=1|2|4]").cells
-    assert {cell.settings["EVENTS_PARTITIONS"] for cell in cells} == {"8"}
-    kept_bytes = (24 << 30) // 6 // 8
-    assert {cell.settings["KAFKA_RETENTION_BYTES"] for cell in cells} == {str(kept_bytes)}
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variants", "most_minutes"),
     [("quick", "dh pg", 13), ("full", "dh flink kstreams", 120), ("how-far", "dh flink pg", 90)],
@@ -57,35 +47,3 @@ def test_a_comparison_takes_as_long_as_a_user_would_wait(
     name: str, variants: str, most_minutes: float
 ) -> None:
     assert resolved(name, *variants.split()).estimated_s <= 60 * most_minutes
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "least", "most"), [("quick", 0.25, 0.8), ("full", 0.1, 0.95)])
-def test_engines_are_compared_at_shares_of_their_own_capacity(
-    name: str, least: float, most: float
-) -> None:
-    plan = resolved(name, "dh", "pg")
-    shares = [
-        share
-        for text in plan.cells[0].loads
-        if not (load := load_of(text)).is_common and (share := load.share)
-    ]
-    assert (min(shares), max(shares)) == (least, most)
-
-
-@pytest.mark.slow
-def test_a_resolved_plan_survives_json() -> None:
-    plan = resolved("full", "dh", "flink")
-    text = plan.model_dump_json(by_alias=True)
-    assert ResolvedPlan.model_validate_json(text) == plan
-
-
-def test_without_reads_the_environment_gives_none_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("READS_PER_SECOND", "2")
-    assert find_workload("shop").queries
-    plan = resolve(
-        read_plan_file(find_plan("quick")), "quick", Options(variants=("dh",), reads=False)
-    )
-    settings = config.load(plan.settings_of(plan.cells[0]))
-    assert settings.reads_per_second == 0
-    assert not any("client reads" in remark for remark in plan.remarks)

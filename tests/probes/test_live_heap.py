@@ -92,15 +92,6 @@ def test_what_is_live_is_reported_and_garbage_is_not(java: Java, collector: str)
     assert (out, running.returncode) == (f"{LIVE_MIB}\n", 0)
 
 
-def test_a_heap_is_read_again_if_the_jvm_can_not_open_another_socket(java: Java) -> None:
-    running = java("-Xrs", "-XX:+StartAttachListener")  # -Xrs: it does not handle SIGQUIT
-    assert heap_of(running.pid).used >= LIVE_MIB * MIB
-    assert heap_of(running.pid).used >= LIVE_MIB * MIB
-    assert live_bytes(running.pid, is_last=False) >= LIVE_MIB * MIB
-    assert live_bytes(running.pid) >= LIVE_MIB * MIB
-    assert not Path(f"/tmp/.java_pid{running.pid}").exists()
-
-
 def test_a_process_that_the_signal_would_end_is_not_sent_it() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         with pytest.raises(NoLiveHeap, match="does not handle SIGQUIT"):
@@ -108,15 +99,6 @@ def test_a_process_that_the_signal_would_end_is_not_sent_it() -> None:
         assert other.poll() is None
         other.communicate(b"\n")
     assert other.returncode == 0
-
-
-def test_a_socket_of_a_dead_jvm_with_its_number_is_no_answer(java: Java) -> None:
-    running = java()
-    stale = Path(f"/tmp/.java_pid{running.pid}")
-    script = "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", script, str(stale)], check=True)
-    assert stale.exists()
-    assert live_bytes(running.pid) >= LIVE_MIB * MIB
 
 
 def test_the_file_has_each_jvm_and_no_other_process(java: Java, tmp_path: Path) -> None:

@@ -95,15 +95,3 @@ def test_what_a_generator_should_not_answer_is_reported(
         pytest.raises(LoadgenError, match=says),
     ):
         control.settled_counts() if command == "settle" else control.ask(command)
-
-
-def test_pausing_takes_away_what_there_is_and_prints_no_more() -> None:
-    lines: list[str] = []
-    answers = (GREETING, stats(10, 10), b"done\n", b"done\n", b"done\n")
-    with peer(*answers) as port, Control("127.0.0.1", port, lines.append) as control:
-        control.pause()
-    assert [line for line in lines if line.startswith(">")] == [
-        "> set updates_per_second 0",
-        "> set purchases_per_second 0",
-        "> set events_per_second 0",
-    ]

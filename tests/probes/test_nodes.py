@@ -8,7 +8,6 @@ import pytest
 
 from racetrack.analysis import noise, raw
 from racetrack.analysis.raw import Reading
-from racetrack.probes.memory import MemoryFile
 from racetrack.probes.nodes import NodesProbe, usage_now
 from racetrack.probes.noise import COLUMNS
 from racetrack.probes.usage import Meter
@@ -109,16 +108,6 @@ def test_a_meter_counts_pods_that_are_gone(tmp_path: Path) -> None:
     assert read()["kstreams"].rss_gib == 2.0
     agents[0].away, agents[1].taken = True, 8
     assert read()["kstreams"].cpu_s == 2.0 + 4.0
-
-
-def test_memory_of_nodes(tmp_path: Path) -> None:
-    folder, agents = folder_of(tmp_path), [MadeUpAgent("node1"), MadeUpAgent("node2")]
-    with MemoryFile(folder, lambda _: [], agents) as file:
-        file.sample({})
-        agents[0].away = True
-        file.sample({})
-    ((service, (reading,)),) = raw.memory(folder.path).items()
-    assert (service, reading.pss_gib, reading.tmpfs_gib) == ("kstreams", 2.0, 1.0)
 
 
 def test_pods_are_summed_at_common_times() -> None:

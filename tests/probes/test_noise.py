@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from racetrack.probes.noise import (
-    CoresSpeed,
     HarnessMeter,
     ProgramsMeter,
     ServicesMeter,
@@ -122,22 +121,3 @@ def test_a_program_on_the_same_core_does_not_make_it_slower() -> None:
     finally:
         os.sched_setaffinity(0, cores)
     assert beside > 0.7 * alone
-
-
-def test_one_core_after_the_other_is_looked_at_and_their_mean_reported() -> None:
-    anywhere = os.sched_getaffinity(0)
-    looked_at = list[int]()
-
-    def speed_here() -> float:
-        (core,) = os.sched_getaffinity(0)
-        looked_at.append(core)
-        return 100.0 * len(looked_at)
-
-    cores = CoresSpeed(speed_here)
-    for _ in range(2 * len(anywhere)):
-        cores.sample()
-    assert looked_at == 2 * sorted(anywhere)
-    assert os.sched_getaffinity(0) == anywhere
-    assert cores.mean_mib_per_s() == 50 * (len(looked_at) + 1)
-    cores.sample()
-    assert cores.mean_mib_per_s() == 100 * len(looked_at)

@@ -1,19 +1,10 @@
 """Tests of the progress that is computed from tracer rows."""
 
-from collections.abc import Callable, Iterator
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 
-from racetrack.config import load
-from racetrack.engines.contract import Engine, Progress, Seen
-from racetrack.errors import RacetrackError
-from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.probes.positions import Positions, Tracer, followed
-from racetrack.stack.contract import Stack
+from racetrack.engines.contract import Progress, Seen
+from racetrack.probes.positions import Positions, Tracer
 from racetrack.workloads.contract import ALL_PARTITIONS, TracedView, Windows
-from tests.waiting import wait_until
 
 PARTITIONS = 2
 
@@ -58,19 +49,6 @@ def test_a_count_is_the_position_of_its_last_tracer_event(
     traced = view("q", parity)
     seen = [Seen(count, traced.name, 1, count) for count in counts]
     assert totals(following(traced), *seen) == expected
-
-
-def test_a_due_time_is_the_position_of_the_newest_tracer_event_until_then() -> None:
-    traced = view("q", 0, is_time=True)
-    seen = [Seen(1, traced.name, 0, due_ms) for due_ms in (999, 1_000, 1_150, 1_200)]
-    assert totals(following(traced), *seen) == [12, 24]
-
-
-def test_messages_between_tracer_events_are_processed_with_the_next_one() -> None:
-    positions, traced = Positions([view("q", 0)], 1), view("q", 0)
-    for event in (Tracer(0, 10, 5), Tracer(1, 15, 6), Tracer(2, 20, 7)):
-        positions.add(0, event)
-    assert totals(positions, Seen(1, traced.name, 0, 1), Seen(2, traced.name, 0, 2)) == [10, 20]
 
 
 def test_no_message_is_processed_before_it_is_due() -> None:
@@ -134,20 +112,6 @@ def test_a_window_shows_all_events_until_the_next_one_ends() -> None:
     assert [*positions.take(later)] == [Progress(21, 0, 40, 19)]
 
 
-def test_an_event_that_waits_for_no_window_is_processed_when_it_is_due() -> None:
-    positions = Positions([WINDOWS], 1)
-    assert totals(positions, Seen(11, WINDOWS.name, ALL_PARTITIONS, WINDOWS.number(0))) == []
-    positions.add(0, Tracer(0, 10, 13))
-    assert [*positions.progress(0)] == [Progress(13, 0, 10, 13)]
-
-
-def test_a_time_in_a_window_may_be_text_and_a_delay_of_watermarks_is_no_lag() -> None:
-    start_ms = 1_774_155_868_000
-    assert WINDOWS.number("2026-03-22 05:04:28") == WINDOWS.number(start_ms)
-    assert WINDOWS.number("2026-03-22T05:04:28.012Z") == WINDOWS.number(start_ms + 12)
-    assert WINDOWS.delayed(100).number(0) == WINDOWS.number(0) + 100
-
-
 def test_a_count_of_all_partitions_is_a_position_in_each() -> None:
     """Two of three messages are counted; there are four tracer events."""
     counting = TracedView("c", "n", "", "", "topic", counts=lambda position, *_: position * 2 // 3)
@@ -163,31 +127,3 @@ def test_a_count_of_all_partitions_is_a_position_in_each() -> None:
         positions.add(partition, event)
     seen = [Seen(total, counting.name, ALL_PARTITIONS, total) for total in (1, 2, 5, 6, 12, 14)]
     assert [totals(positions, each) for each in seen] == [[], [3], [], [6], [12], [9]]
-
-
-class FailingEngine:
-    """An engine whose views can't be followed."""
-
-    def traced_views(self, _settings: object) -> list[TracedView]:
-        return []
-
-    def watch(self, _stack: object) -> Callable[[], None]:
-        return lambda: None
-
-    def seen(self, *_: object) -> Iterator[Seen]:
-        raise RacetrackError("the table has failed")
-
-
-def test_an_engine_that_fails_while_its_progress_is_awaited_is_reported() -> None:
-    settings = load({"WORKLOAD": "nexmark"})
-    endpoints = SimpleNamespace(kafka=KafkaEndpoint("127.0.0.1:1"))
-    stack = cast(Stack, SimpleNamespace(settings=settings, endpoints=endpoints))
-    with followed(cast(Engine, FailingEngine()), stack) as counts:
-
-        def fails() -> bool:
-            try:
-                return not counts()
-            except RacetrackError as error:
-                return "the table has failed" in str(error)
-
-        wait_until(fails, "the engine's error")

@@ -2,29 +2,26 @@
 run ends with the reason if the reader's process ends."""
 
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import BinaryIO, cast
+from typing import cast
 
 import pyarrow as pa
 import pytest
 
-from racetrack.config import REPO, Settings, load
+from racetrack.config import Settings, load
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
-from racetrack.probes.reader import COLUMNS, Client, Job, answerable, due_times
+from racetrack.probes.reader import COLUMNS, Client, Job, answerable
 from racetrack.probes.views import READS_CSV, ReadsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Endpoints
-from racetrack.workloads.contract import NO_ROW, Query, TracedView, find_workload
+from racetrack.workloads.contract import Query, TracedView, find_workload
 from tests.run.fakes import FakeEngine, FakeStack
 
 BY = TracedView("sold", "orders", "item_id", "shop_items", "purchases")
@@ -98,13 +95,6 @@ def test_its_job_brings_all_settings_secrets_too_to_another_process() -> None:
     assert there.queries == find_workload("shop").queries
 
 
-def test_it_asks_by_key_for_the_rows_of_tracer_events(client: Client) -> None:
-    settings = load()
-    table = client.ask(SOME)
-    assert table.column("item_id").to_pylist() == BY.keys(settings)
-    assert client.ask(WHOLE).num_rows == 0
-
-
 def test_it_keeps_its_connection_until_it_fails_and_then_opens_another(
     client: Client, engine: OneEngine
 ) -> None:
@@ -123,47 +113,6 @@ def test_it_keeps_its_connection_until_it_fails_and_then_opens_another(
 
 def test_questions_that_the_engine_never_answers_are_left_out(client: Client) -> None:
     assert answerable(client, [WHOLE, NOBODYS, SOME]) == [WHOLE, SOME]
-
-
-def test_of_a_partitions_rows_the_greatest_value_counts_and_times_are_in_epoch_ms() -> None:
-    table = pa.table({"item_id": [11, 12, 11, 11], "orders": [3, 4, 5, None]})
-    assert BY.values_in(table, [11, 12, 13]) == [5, 4, NO_ROW]
-    for unit, per_ms in (("ms", 1), ("us", 1_000), ("ns", 1_000_000)):
-        stamps = pa.array([1_795_000_000_123 * per_ms], pa.timestamp(unit, tz="UTC"))
-        assert BY.values_in(pa.table({"item_id": [11], "orders": stamps}), [11]) == [
-            1_795_000_000_123
-        ]
-
-
-def test_a_line_of_input_is_a_new_rate_and_its_end_ends_the_schedule() -> None:
-    read, write = os.pipe()
-    with os.fdopen(read, "rb", buffering=0) as rates:
-        due = due_times(1_000, cast(BinaryIO, rates))
-        before = [next(due) for _ in range(20)]
-        os.write(write, b"0\n")  # no reads until the next line
-        os.write(write, b"500\n")
-        after = [next(due) for _ in range(20)]
-        assert before == sorted(before)
-        assert after == sorted(after)
-        assert after[-1] - after[0] > 1.5 * (before[-1] - before[0])
-        os.close(write)
-        assert list(due) == []
-
-
-@pytest.mark.slow
-def test_its_process_reports_why_it_can_not_begin() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "racetrack.probes.reader"],
-        input=job(load(), engine="nobodys").as_line(),
-        capture_output=True,
-        cwd=REPO,
-        check=False,
-    )
-    assert ended.returncode == 1
-    assert ended.stdout == b""
-    message = ended.stderr.decode()
-    assert "nobodys" in message
-    assert "Traceback" not in message
 
 
 WITHIN_S = 20.0

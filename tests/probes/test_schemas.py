@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from racetrack.errors import EngineFailed
 from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.probes.cdc import SchemasProbe, changed_field, column_types, newest_types
+from racetrack.probes.cdc import SchemasProbe, newest_types
 from tests.fake_server import JsonHandler, serving
 from tests.run.fakes import FakeEngine, FakeStack
 
@@ -49,14 +49,6 @@ def registry() -> Iterator[str]:
     FakeRegistry.schemas, FakeRegistry.answered = [envelope(2)], threading.Semaphore(0)
     with serving(FakeRegistry) as url:
         yield url
-
-
-def test_a_type_is_compared_without_what_does_not_change_how_it_is_read() -> None:
-    assert column_types(envelope(2)) == {"id": "long", "price": "DECIMAL(9, 2)"}
-    first = column_types(envelope(2))
-    assert changed_field(first, column_types(envelope(2, more="int"))) == ""
-    assert changed_field(column_types(envelope(2, more="int")), first) == ""
-    assert changed_field(first, column_types(envelope(4))) == "price"
 
 
 @pytest.mark.slow

@@ -70,12 +70,6 @@ def test_the_rate_is_found_to_a_twentieth_of_the_capacity(share: float) -> None:
     assert len(engine.tried) == len(set(engine.tried)) <= 8
 
 
-def test_without_time_the_rate_is_a_lower_bound() -> None:
-    engine = Engine(0.80, 0.90)
-    assert engine.search(most=3) == [(0.80, 0.90), (0.90, 0.95)]
-    assert [engine.descent.sustained(bound_ms).is_final for bound_ms in BOUNDS_MS] == [False, True]
-
-
 @pytest.mark.slow
 def test_a_varying_capacity_is_found_in_time() -> None:
     engine = SimulatedEngine(noise=0.1, pause_s=1)

@@ -29,7 +29,6 @@ def test_a_group_is_found_by_joined_names_and_needs_the_union_of_what_its_member
     ("names", "why"),
     [
         ("dh+dh", "dh is named twice"),
-        ("dh+nothing", "There is no engine 'nothing'"),
         ("cal+mz", "have no common runtime .*native.*compose"),
         ("apex+storm", "both use the keys of the original benchmark in Redis"),
     ],
@@ -103,7 +102,6 @@ def test_shared_files_are_found_from_the_folder_of_each_engine(tmp_path: Path) -
         ({"dh": "ok", "pg": "ok"}, "ok", 0),
         ({"dh": "ok", "pg": "It hangs"}, "pg: It hangs", 1),
         ({"dh": "Void: x.", "pg": "Void: x."}, "dh: Void: x.; pg: Void: x.", 5),
-        ({"dh": "It hangs"}, "It hangs", 1),
     ],
 )
 def test_a_run_is_ok_if_all_of_its_engines_are(

@@ -8,7 +8,7 @@ import pytest
 from racetrack.analysis.table import Row, read
 from racetrack.plan.model import PLANS
 from racetrack.results.run import SATURATION, SEARCH
-from tests.run.test_runner import CAPACITY, SATURATE, SATURATED, SWIFT, Fakes, fakes, phases, window
+from tests.run.test_runner import CAPACITY, SWIFT, Fakes, fakes
 
 LIMIT = (PLANS / "limit.toml").read_text()
 WARM_UP_ENDS_S = 170  # at the latest
@@ -65,7 +65,7 @@ def test_a_second_stack_that_fails_ends_the_search_but_leaves_a_capacity(fakes: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stack", "at_s"), [(1, 60), (2, 60), (2, 200), (2, 300)])
+@pytest.mark.parametrize(("stack", "at_s"), [(1, 60), (2, 300)])
 def test_a_search_that_is_resumed_finds_the_same(fakes: Fakes, stack: int, at_s: float) -> None:
     whole, _ = fakes.run(LIMIT, (SWIFT,))
     fakes.sessions.clear()
@@ -85,13 +85,3 @@ def test_without_time_the_rates_are_lower_bounds(fakes: Fakes) -> None:
     (search,) = found(folder, SEARCH)
     assert search.outcome == "ok" and search.at_least
     assert "no time for more trials within 9 min" in search.remark
-
-
-@pytest.mark.slow
-def test_stacks_of_one_run_are_one_variant_and_other_durations_another(fakes: Fakes) -> None:
-    fresh = SATURATED.replace(" }", ", fresh = true }")
-    stacks = phases(SATURATED, SATURATE, window("50%"), fresh, SATURATE)
-    folder, _ = fakes.run(stacks, (SWIFT,))
-    assert {row.variant for row in read([folder]).rows} == {SWIFT}
-    longer, _ = fakes.run(stacks.replace('"10s"', '"20s"'), (SWIFT,))
-    assert len({row.variant for row in read([folder, longer]).rows}) == 2

@@ -20,10 +20,9 @@ from racetrack.errors import EngineFailed, RacetrackError, UsageError
 from racetrack.live.contract import Action, Refused, parse_action
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.run.live import record, session
-from racetrack.run.live.record import LiveArguments, Scheduled
+from racetrack.run.live.record import LiveArguments
 from racetrack.run.live.session import Live
 from racetrack.terminal import Guard, Screen
-from racetrack.workloads import load_profile
 from tests.run.fakes import Calls, FakeEngine, FakeLoad, FakeStack, SecondEngine
 from tests.waiting import wait_until
 
@@ -227,19 +226,6 @@ def test_views_are_read_while_all_engines_run_and_who_is_paused_continues_before
     assert at.session.did[-2:] == ["resume ('other',)", "stop"]
 
 
-def test_what_can_not_be_done_is_refused(drive: MakeDrive) -> None:
-    at = drive()
-    for name, given, why in (
-        ("kill", {"target": "nobody"}, "'nobody'"),
-        ("resume", {"target": "broker"}, "broker is running"),
-        ("events", {"kind": "refunds", "per_s": 1}, "no refunds"),
-    ):
-        with pytest.raises(Refused, match=why) as refused:
-            at.act(name, **given)
-        assert refused.value.status == 409
-    assert len(at.recorded()) == 1
-
-
 def test_an_engine_that_fails_does_not_end_the_session(drive: MakeDrive) -> None:
     at = drive()
     at.session.failed["fake"] = "manager ended during the run: exit code 3"
@@ -300,11 +286,3 @@ def test_a_session_is_replayed(drive: MakeDrive, tmp_path: Path) -> None:
     rows = again.recorded()
     assert [row["action"] for row in rows[1:]] == ["rate", "pause", "end"]
     assert {row["by"] for row in rows[1:]} == {"replay"}
-
-
-def test_a_profile_at_the_beginning_is_replayed(drive: MakeDrive) -> None:
-    profile = load_profile.parse("spike 5k 50k 10s")
-    at = drive(LiveArguments(5_000, profile, (Scheduled(0.0, Action("end", {}, "replay")),)))
-    at.join()
-    _, arguments, _ = record.read_session(at.folder.path, "")
-    assert str(arguments.profile) == "spike 5k 50k 10s"

@@ -1,13 +1,11 @@
-"""Tests of what a live session reports: the lag of traced views, the CPU time of browsers, long
-garbage collections as events, and the bottleneck."""
+"""Tests of what a live session reports: the lag of traced views, long garbage collections
+as events, and the bottleneck."""
 
-import os
 from pathlib import Path
 
 import pytest
 
 from racetrack.run.live.figures import (
-    BrowserMeter,
     CollectionWatch,
     CurrentVerdict,
     oldest_missing_ms,
@@ -47,22 +45,6 @@ def test_the_oldest_missing_tracer_event_is_found(parity: int | None, is_time: b
     assert oldest_missing_ms(traced, values, MARKS, PARTITIONS) == pytest.approx(expected_ms)
 
 
-def test_a_view_without_any_lacks_the_first() -> None:
-    assert oldest_missing_ms(view(0), {}, MARKS, PARTITIONS) == pytest.approx(100)
-
-
-def test_only_browsers_are_measured(tmp_path: Path) -> None:
-    for pid, name in ((os.getpid(), "chromium"), (1, "java")):
-        (tmp_path / str(pid)).mkdir()
-        (tmp_path / str(pid) / "comm").write_text(f"{name}\n")
-    meter = BrowserMeter(tmp_path)
-    assert meter.pct() is None
-    sum(range(300_000))
-    pct = meter.pct()
-    assert pct is not None and pct >= 0
-    assert BrowserMeter(tmp_path / str(os.getpid())).pct() is None
-
-
 G1 = "[1764150000123ms][gc] GC({}) Pause Young (Normal) (G1 Evacuation Pause) {}->50M(512M) {}ms\n"
 FULL = "[1764150000123ms][gc] GC(9) Pause Full (Allocation Failure) 1010M->900M(1024M) 1250.500ms\n"
 
@@ -78,19 +60,6 @@ def test_only_new_and_long_collections_are_reported(tmp_path: Path) -> None:
     assert service == "engine"
     assert "0.14 s" in text and "300M → 50M" in text
     assert watch.new(20.0) == []
-
-
-def test_collections_that_follow_each_other_are_one_event(tmp_path: Path) -> None:
-    log = tmp_path / "engine.log"
-    watch = CollectionWatch({"engine": log})
-    log.write_text(FULL)
-    assert len(watch.new(1.0)) == 1
-    for second in range(2, 11):
-        with log.open("a") as file:
-            file.write(G1.format(second, "700M", "100") if second % 2 else FULL)
-        assert watch.new(float(second)) == []
-    ((_, text),) = watch.new(11.0)
-    assert text.startswith("9 garbage collections stopped engine for 6.65 s")
 
 
 KEPT_UP, FELL_BEHIND, BROKER_BOUND = "kept up", "fell behind", "broker-bound"

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from racetrack.live.contract import Action, Refused
-from racetrack.probes.heap import Heap, HeapProbe, NoLiveHeap
+from racetrack.probes.heap import Heap, HeapProbe
 from racetrack.results.folder import RunFolder
 from racetrack.run.live.load import Forecast, LiveLoad, MemoryWatch, Now, Outlook
 from racetrack.run.live.record import SessionLog
@@ -100,13 +100,6 @@ def test_memory_lasts_so_long_as_it_grows_and_warns_in_time(
     assert (found.warns, found.is_ending) == (warns, is_ending)
 
 
-def test_there_is_no_forecast_while_memory_settles() -> None:
-    forecast = Forecast("machine", lambda: (int(now_s * GIB), 100 * GIB), settles_s=30)
-    for now_s, left_s in ((0.0, None), (10.0, None), (30.0, None), (31.0, 69)):
-        outlook = forecast.at(now_s)
-        assert outlook and outlook.left_s == (left_s and pytest.approx(left_s))
-
-
 def test_what_a_collection_leaves_is_the_content_of_a_heap(tmp_path: Path) -> None:
     now = [Heap(0, 100)]
     folder = RunFolder.create(tmp_path, "fake", "live")
@@ -121,22 +114,3 @@ def test_what_a_collection_leaves_is_the_content_of_a_heap(tmp_path: Path) -> No
     probe.take("engine", [1])
     assert probe.floors["engine"].used == 95
     assert (folder.path / "heap.csv").read_text().count(",engine,") == 7
-
-
-def test_a_heap_that_can_not_be_read_is_reported_once_with_the_reason(tmp_path: Path) -> None:
-    answers: list[Heap | None] = [None, None, Heap(20, 100), None]
-
-    def read(_pid: int) -> Heap:
-        if answer := answers.pop(0):
-            return answer
-        raise NoLiveHeap('it did not "listen" within 5 s')
-
-    folder = RunFolder.create(tmp_path, "fake", "live")
-    probe = HeapProbe(dict, folder, read, lambda _: True)
-    for is_unknown in (True, True, False, True):
-        probe.take("engine", [1])
-        assert ("engine" in probe.unknown) == is_unknown
-    assert probe.floors == {}
-    rows = [line.split(",", 1)[1] for line in (folder.path / "heap.csv").read_text().splitlines()]
-    reason = "engine,,,\"it did not 'listen' within 5 s\""
-    assert rows == [reason, "engine,0.000000,0.000000,", reason]

@@ -1,5 +1,5 @@
-"""Tests that a run's probes depend on the settings and on the engine, and that every service is
-sampled once and by its own name, the engine's processes as the engine's."""
+"""Tests that every service is sampled once and by its own name, the engine's processes as the
+engine's."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,10 +8,6 @@ from typing import cast
 import pytest
 
 from racetrack.analysis import raw
-from racetrack.config import load
-from racetrack.engines.contract import Engine
-from racetrack.probes.base import no_outage
-from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.usage import Meter
 from racetrack.results.folder import RunFolder
 from racetrack.run import engine_run
@@ -79,30 +75,3 @@ def test_where_the_engines_processes_are_not_known_foreign_cpu_is_unknown(
 
     assert row(FakeEngine()).services_s is not None
     assert row(unknown).services_s is None
-
-
-WITH_CDC, NO_CDC, KEEPS_FIRST = FakeEngine(), FakeEngine(needs=()), FakeEngine()
-KEEPS_FIRST.keeps_first_schemas = True
-
-
-@pytest.mark.parametrize(
-    ("settings", "engine", "has_faults", "expected"),
-    [
-        ({}, WITH_CDC, False, []),
-        ({"TRACER_EVENTS_PER_SECOND": "12"}, WITH_CDC, False, ["ViewsProbe", "PurchasesProbe"]),
-        ({"READS_PER_SECOND": "2"}, WITH_CDC, False, ["ReadsProbe"]),
-        ({}, KEEPS_FIRST, False, ["SchemasProbe"]),
-        ({}, NO_CDC, True, []),
-        ({}, WITH_CDC, True, ["PurchasesProbe"]),  # faults have CDC followed, if there is any
-    ],
-)
-def test_only_what_is_asked_for_is_followed(
-    tmp_path: Path, settings: dict[str, str], engine: Engine, has_faults: bool, expected: list[str]
-) -> None:
-    stack, folder = FakeStack(load(settings)).as_stack(), RunFolder.create(tmp_path, "fake", "100")
-    arrivals = cast(ArrivalsProbe, None)
-    followed = (
-        *engine_run.engine_probes(engine, stack, folder, no_outage, {}),
-        engine_run.changes_probe(engine, stack, folder, arrivals, no_outage, has_faults=has_faults),
-    )
-    assert [type(probe).__name__ for probe in followed if probe] == expected

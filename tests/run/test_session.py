@@ -153,19 +153,6 @@ def test_a_rate_that_is_steered_is_asked_for_and_what_comes_of_it_seen(drive: Ma
     assert 0 < first.cpu_s <= second.cpu_s  # both fake services are this process
 
 
-def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(drive: MakeDrive) -> None:
-    at = drive()
-    said: list[str] = []
-
-    def progress() -> str:
-        said.append("busy")
-        return said[-1]
-
-    assert at.session.wait_until(lambda: len(said) == 2, 20, "waiting", progress)
-    assert len(said) == 2
-    assert not at.session.wait_until(lambda: False, 0.1, "waiting", progress)
-
-
 @pytest.mark.slow
 def test_an_engine_is_killed_after_the_window_once_it_has_counted_enough(drive: MakeDrive) -> None:
     at = drive(FakeEngine(needs=()), faults=[faults.parse("kill:engine@7 events")])
