@@ -1,4 +1,4 @@
-"""Tests that the user's environment does not change results, and harmful variables are named."""
+"""Tests that the user's environment does not change results."""
 
 import json
 import os
@@ -57,16 +57,6 @@ def test_a_service_gets_an_environment_and_a_mode_mask_of_our_own(tmp_path: Path
     assert mask == 0o022
 
 
-@pytest.mark.usefixtures("hostile")
-def test_one_line_names_what_is_ignored_and_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_HEAP", "2g")
-    line = environment.ignored()
-    assert line and "_JAVA_OPTIONS, " in line
-    assert all(name in line for name in HOSTILE)
-    assert "KAFKA_HEAP," not in line and "LANG" not in line
-    assert "downloads still use the proxy" in line
-
-
 SETTLED = """
 import os, resource
 from racetrack import environment
@@ -81,25 +71,13 @@ environment.require_open_files()
 """
 
 
-def limited(code: str, files: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["prlimit", f"--nofile={files}", sys.executable, "-c", code],
+@pytest.mark.slow
+def test_a_process_that_has_settled_depends_on_its_shell_no_more() -> None:
+    done = subprocess.run(
+        ["prlimit", "--nofile=256:4096", sys.executable, "-c", SETTLED],
         env={**os.environ, "http_proxy": "http://127.0.0.1:9"},
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-@pytest.mark.slow
-def test_a_process_that_has_settled_depends_on_its_shell_no_more() -> None:
-    done = limited(SETTLED, "256:4096")
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
-def test_too_few_open_files_are_refused_with_the_number_that_is_needed() -> None:
-    code = "from racetrack import environment as e; e.settle(); e.require_open_files()"
-    done = limited(code, "256:256")
-    assert "needs 4,096 open files, and this shell allows 256" in done.stderr
-    assert "ulimit -n 4096" in done.stderr

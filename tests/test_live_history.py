@@ -16,13 +16,3 @@ def test_a_history_is_bounded_and_peaks_remain() -> None:
     assert sorted(columns["values"]["lag"])[-2] == 5_000.0
     assert min(columns["values"]["lag"]) == 0.0
     assert columns["values"]["lag"][-50:] == [float(at % 7) for at in range(9_950, 10_000)]
-
-
-def test_series_may_begin_later() -> None:
-    history = History()
-    history.add(1, {"a": 1.0})
-    history.add(2, {"a": 2.0, "b": 3.0})
-    assert history.as_columns() == {
-        "at_ms": [1, 2],
-        "values": {"a": [1.0, 2.0], "b": [None, 3.0]},
-    }

@@ -35,24 +35,9 @@ def test_facts_are_merged_and_on_disk_at_once(folder: RunFolder) -> None:
     assert (rows["outcome"], rows["tag"], rows["schema_version"]) == ("ok", folder.tag, 6)
 
 
-def test_a_step_that_is_going_on_has_no_end_yet(folder: RunFolder) -> None:
-    with folder.step("wait"):
-        (step,) = read_run(folder.path)["steps"]
-        assert step["started_at"].endswith("Z")
-        assert step["ended_at"] is None
-    (step,) = read_run(folder.path)["steps"]
-    assert step["ended_at"] >= step["started_at"]
-
-
 def test_run_json_is_never_seen_half_written(folder: RunFolder) -> None:
     before = (folder.path / "run.json").read_text()
     with pytest.raises(ValidationError), folder.recording() as run:
         run.outcome = object()  # type: ignore[assignment]
     assert (folder.path / "run.json").read_text() == before
     assert json.loads(before)["tag"] == folder.tag
-
-
-def test_lines_are_on_disk_as_soon_as_they_end(folder: RunFolder) -> None:
-    with folder.open_for_lines("arrivals.csv") as csv:
-        csv.write("at_ms,due\n")
-        assert (folder.path / "arrivals.csv").read_text() == "at_ms,due\n"

@@ -13,10 +13,9 @@ from typing import TextIO
 
 import pytest
 from confluent_kafka import Consumer
-from rich.console import Console
 
 from racetrack import terminal
-from racetrack.terminal import Screen, patient_console, showing_progress
+from racetrack.terminal import Screen, patient_console
 
 
 @pytest.fixture
@@ -28,17 +27,6 @@ def gone() -> Iterator[TextIO]:
     yield file
     with contextlib.suppress(BrokenPipeError):  # closing tries again to write the rest
         file.close()
-
-
-def test_every_line_goes_to_the_screen_and_the_log(tmp_path: Path) -> None:
-    shown = io.StringIO()
-    screen = Screen(patient_console(shown))
-    with screen.copied_to((tmp_path / "start.log").open("w")):
-        screen.heading("[1/6] start")
-        screen.say("samples=[1, 2]")
-    screen.say("not for the log")
-    assert shown.getvalue() == "[1/6] start\nsamples=[1, 2]\nnot for the log\n"
-    assert (tmp_path / "start.log").read_text() == "[1/6] start\nsamples=[1, 2]\n"
 
 
 def test_a_pipe_that_has_gone_ends_nothing_and_the_log_goes_on(
@@ -91,14 +79,6 @@ class Finalized:
         time.sleep(0)
 
 
-class Unclosed(io.RawIOBase):
-    """Receives a signal while its finalizer closes it, where Python drops exceptions silently."""
-
-    def close(self) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0)
-
-
 class Configured:
     """Receives a signal while a library in C reads it as the value of a property, and raises an
     error of its own."""
@@ -118,7 +98,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("soon")
-@pytest.mark.parametrize("lose", [Finalized, Unclosed, Configured])
+@pytest.mark.parametrize("lose", [Finalized, Configured])
 def test_a_signal_whose_exception_is_lost_still_ends_the_work(lose: Callable[[], object]) -> None:
     lines: list[str] = []
     with pytest.raises(terminal.Interrupted, match="SIGINT"), terminal.guarded(lines.append):
@@ -161,15 +141,3 @@ def test_nohup_stays_nohup() -> None:
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def test_progress_without_a_terminal_has_a_line_now_and_then_with_the_time_left() -> None:
-    text, clock_s = io.StringIO(), 0.0
-    console = Console(file=text, width=100)
-    with showing_progress(console, "drawing", lambda: clock_s) as progress:
-        for done in range(100):
-            progress(done, 100)
-            clock_s += 1.0
-    lines = text.getvalue().splitlines()
-    assert 8 <= len(lines) <= 10
-    assert lines[0] == "drawing: 10 of 100, about 90 s left"

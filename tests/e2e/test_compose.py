@@ -111,17 +111,6 @@ def test_its_run_json_is_valid_and_names_runtime_and_images(folder: Path) -> Non
     assert re.match(r"\d+\.\d+", run["versions"]["docker"])
 
 
-def test_every_containers_output_is_kept_alone_and_with_the_others(folder: Path) -> None:
-    alone = {path.stem: path.read_text() for path in (folder / "stack").glob("*.log")}
-    assert alone.keys() == SERVICES
-    together = (folder / "docker-compose.log").read_text()
-    for name, message in alone.items():
-        lines = message.splitlines()
-        assert lines, name
-        for line in (lines[0], lines[-1]):
-            assert f"{name:<12}| {line}" in together
-
-
 def test_the_kernels_account_of_containers_agrees_with_that_of_their_processes(
     folder: Path,
 ) -> None:
@@ -153,14 +142,6 @@ def test_ctrl_c_while_it_runs(contained: Settings, door: Open, nothing_left: Not
     assert run.wait() == 128 + signal.SIGINT
     nothing_left()
     assert run.record()["outcome"] == "interrupted by SIGINT"
-
-
-def test_sigterm_while_it_starts(door: Open, nothing_left: NothingLeft) -> None:
-    run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
-    run.until("ready after")
-    run.signal(signal.SIGTERM)
-    assert run.wait() == 128 + signal.SIGTERM
-    nothing_left()
 
 
 def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(

@@ -27,9 +27,7 @@ LIGHT = CALIBRATION
     ("step", "number", "engine"),
     [
         (1, signal.SIGINT, EXAMPLE),
-        (2, signal.SIGINT, EXAMPLE),
         (3, signal.SIGTERM, LIGHT),
-        (4, signal.SIGINT, LIGHT),
         (5, signal.SIGINT, LIGHT),
         (6, signal.SIGINT, LIGHT),
     ],

@@ -1,5 +1,4 @@
-"""Tests that downloads from Maven Central and npm are checked against the committed lists, and that
-of the user's configuration of Maven only what concerns downloads is used."""
+"""Tests that downloads from Maven Central and npm are checked against the committed lists."""
 
 import hashlib
 import json
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.errors import SetupError
-from racetrack.install import central, maven_user, npm
+from racetrack.install import central, npm
 from racetrack.install.lockfiles import MAVEN_PARTS
 from racetrack.install.recipe import MavenPart, Site
 from racetrack.install.versions import read_versions
@@ -63,38 +62,6 @@ def test_the_committed_lists_are_for_the_versions_of_env(part: MavenPart) -> Non
     header, *lines = part.hashes.read_text().splitlines()
     assert header == central.lock_header({name: versions[name] for name in part.versions})
     assert lines
-
-
-def test_of_java_options_those_for_the_network_are_kept() -> None:
-    environ = {
-        "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Djavax.net.ssl.trustStore=/ca.jks",
-        "MAVEN_OPTS": "-Xmx2m -Dhttps.proxyHost=proxy.example -Dmaven.repo.local=/mine",
-        "_JAVA_OPTIONS": "-Dhttp.proxyPort=1",
-    }
-    assert maven_user.jvm_options(environ) == [
-        "-Djavax.net.ssl.trustStore=/ca.jks",
-        "-Dhttps.proxyHost=proxy.example",
-        "-Dhttp.proxyPort=1",
-    ]
-
-
-def test_settings_files_are_kept_but_not_the_offline_mode(tmp_path: Path) -> None:
-    settings = tmp_path / "mine.xml"
-    settings.write_text("<settings><offline> true </offline><mirrors/></settings>")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    words = f"-o -s {settings} --bogus -Dhttp.proxyHost=proxy.example -T 4"
-    found = maven_user.arguments({"MAVEN_ARGS": words}, scratch)
-    assert found[0] == "-Dhttp.proxyHost=proxy.example"
-    assert not {"-o", "--bogus", "-T"} & set(found)
-    copy = Path(found[found.index("--settings") + 1])
-    assert copy.parent == scratch
-    assert copy.read_text() == "<settings><mirrors/></settings>"
-    own = tmp_path / ".m2/settings.xml"
-    own.parent.mkdir()
-    own.write_text("<settings/>")
-    found = maven_user.arguments({"MAVEN_OPTS": f"-Duser.home={tmp_path}"}, scratch)
-    assert found[found.index("--settings") + 1] == str(own)
 
 
 def test_every_locked_package_has_a_hash_and_no_address_of_a_mirror() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from racetrack.errors import SetupError
-from racetrack.install import commands
 from racetrack.install.recipe import Site
 from tests.install.conftest import BACKOFF_S, said_by
 
@@ -28,12 +27,6 @@ def test_a_command_that_always_fails_is_reported_with_its_last_lines(
     assert "cause 12\n" not in str(failure.value)
     assert str(tmp_path / "log") in str(failure.value)
     assert (tmp_path / "tries").read_text().count("line") == len(BACKOFF_S) + 1
-
-
-def test_what_no_retry_can_mend_is_not_retried(site: Site) -> None:
-    with pytest.raises(SetupError):
-        site.run("bash", "-c", f"echo {commands.FINAL[0]}; exit 1", doing="fetching")
-    assert said_by(site) == []
 
 
 def test_the_callers_environment_does_not_leak(

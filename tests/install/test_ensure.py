@@ -87,15 +87,6 @@ def test_what_fails_leaves_nothing_and_keeps_the_others(cache_root: Path) -> Non
     assert [path.name for path in (cache_root / "parts").iterdir()] == [other.folder_name]
 
 
-def test_a_cache_that_can_not_be_written_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("RACETRACK_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(SetupError, match="RACETRACK_CACHE"):
-        ensure_recipes([small_recipe(whole)], print)
-
-
 @pytest.mark.slow
 def test_a_killed_set_up_is_mended_by_the_next_which_waits_for_what_outlives_it(
     cache_root: Path,
@@ -136,20 +127,6 @@ def test_ctrl_c_ends_what_was_started_and_leaves_nothing(cache_root: Path) -> No
     left = [int(pid) for pid in pids.read_text().split()]
     wait_until(lambda: not any(map(runs, left)), f"end of {left}", WITHIN_S)
     assert list((cache_root / "parts").iterdir()) == []
-
-
-def test_a_part_can_be_used_before_the_others_are_there(cache_root: Path) -> None:
-    used = threading.Event()
-
-    def slow(site: Site) -> str:
-        assert used.wait(WITHIN_S), "the first was not used during the second"
-        return "1"
-
-    other = Recipe("other", "1", "for tests", 0, (), (), slow)
-    with fetching_recipes([small_recipe(whole), other], print) as coming:
-        assert (coming["small"].result(WITHIN_S) / "content").read_text() == "whole"
-        used.set()
-    assert coming["other"].result().is_dir()
 
 
 def test_an_error_of_the_user_of_parts_breaks_off_the_others(cache_root: Path) -> None:
