@@ -10,16 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from racetrack.config import load
 from racetrack.engines.dh import server
 from racetrack.engines.dh.decimals import with_decimals
-from racetrack.engines.dh.engine import ENGINE
 from racetrack.engines.dh.recipe import LOCK
 from racetrack.engines.dh.settings import DeephavenSettings
-from racetrack.errors import UsageError
 from racetrack.install import pypi
 from racetrack.install.versions import read_versions
-from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.service import Context, NotReady, find_service
 from tests.stack.conftest import Answer, answer, context, http, settings
 from tests.stack.services.test_peers import inside
@@ -88,13 +84,6 @@ def test_a_damaged_file_is_replaced(session: Path, formulas: Path, damage: bytes
     assert server.kept_formulas(formulas) == {name}
 
 
-def test_the_file_does_not_grow_for_ever(session: Path, formulas: Path) -> None:
-    compiled(session, "a")
-    compiled(session, "b")
-    server.keep_formulas(formulas, session, at_most=1)
-    assert not formulas.exists()
-
-
 def test_client_and_server_are_the_version_of_env() -> None:
     version = read_versions(environ={})["DEEPHAVEN_VERSION"]
     assert pypi.pinned(LOCK, "deephaven-server") == version
@@ -127,25 +116,3 @@ def test_a_big_decimal_is_read_exactly(unscaled: int, scale: int, value: str) ->
     column = pa.field("price", pa.binary(), metadata=BIG_DECIMAL)
     table = pa.table([pa.array([sent(unscaled, scale), None])], schema=pa.schema([column]))
     assert with_decimals(table).column("price").to_pylist() == [Decimal(value), None]
-
-
-@pytest.mark.parametrize(
-    ("prefix", "is_used"),
-    [("racetrack-1.", False), ("1race.", False), ("race..", False), ("", True), ("a.b_2.", True)],
-)
-def test_a_prefix_that_names_no_avro_records_is_refused(prefix: str, is_used: bool) -> None:
-    with nullcontext() if is_used else pytest.raises(UsageError, match=r"KAFKA_TOPIC_PREFIX"):
-        ENGINE.check(NativeStack(load({}).model_copy(update={"kafka_topic_prefix": prefix})))
-
-
-def test_views_without_keys_are_not_published() -> None:
-    settings = load({"WORKLOAD": "nexmark", "DEEPHAVEN_PUBLISH": "true"})
-    with pytest.raises(UsageError, match=r"DEEPHAVEN_PUBLISH.*nexmark"):
-        ENGINE.check(NativeStack(settings))
-
-
-def test_each_program_is_named_in_its_order() -> None:
-    settings = {"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q4", "NEXMARK_WATERMARK_DELAY_MS": "9"}
-    hints = "\n".join(ENGINE.usage_hints(NativeStack(load(settings))))
-    delay, shared, query = ("NEXMARK_WATERMARK_DELAY_MS': '9'", "nexmark/nexmark.py", "q4.py")
-    assert hints.index(delay) < hints.index(shared) < hints.index(query)

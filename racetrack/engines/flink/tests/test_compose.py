@@ -23,10 +23,8 @@ SETTINGS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE"
 @pytest.mark.parametrize(
     "overrides",
     [
-        {},
         {"FLINK_MINI_BATCH_MS": "0", "FLINK_PARALLELISM": "3"},
         {"FLINK_STATE_BACKEND": "rocksdb", "FLINK_CHECKPOINT_MS": "5000", "FLINK_HEAP": "2g"},
-        {"FLINK_UPSERT_MATERIALIZE": "NONE"},
         {"FLINK_PROPERTIES": "a.b='1 * s' pipeline.object-reuse=true parallelism.default=7"},
     ],
 )
@@ -92,21 +90,3 @@ def test_all_know_the_job_manager_and_have_the_further_properties(
     assert written["taskmanager.memory.network.max"] == "1 gb"  # it overrides our own
     assert written["jobmanager.rpc.address"] == written["rest.address"] == "boss"
     assert (written["parallelism.default"], written["taskmanager.numberOfTaskSlots"]) == ("6", "2")
-
-
-def test_jobs_of_the_gateway_go_to_the_job_manager_whose_heap_is_small(context: Context) -> None:
-    launched, written = launch("flink", context)
-    assert written["execution.target"] == "remote" and "-Xmx1g" in launched.argv
-    launched, _ = launch("jobmanager", context)  # it runs no tasks
-    assert "-Xmx1g" in launched.argv
-    assert launched.argv[-2:] == ["--configDir", str(context.work / "conf")]
-
-
-def test_a_task_manager_has_the_heap_of_the_settings(context: Context) -> None:
-    launched, written = launch("taskmanager", context)
-    assert {"-Xmx2g", "-Xms2g"} <= {*launched.argv}
-    heap = sum(
-        int(written[f"taskmanager.memory.{part}.heap.size"].rstrip("b"))
-        for part in ("framework", "task")
-    )
-    assert heap == 2 << 30
