@@ -16,7 +16,6 @@ from racetrack.engines.cal.views import Views
 from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, for_the_shop
-from racetrack.errors import UsageError
 from racetrack.run.checks import services_of
 
 NOW_MS = 1_795_000_000_000
@@ -51,16 +50,6 @@ def test_a_path_needs_its_server_which_is_no_cost_of_the_engine_and_has_its_cloc
     assert set(services_of(ENGINE, settings)) == of_all | needed
     assert ENGINE.measured_services(settings) == ("cal",)
     assert ENGINE.observer_in(settings).stamped_by == stamped_by
-
-
-def test_a_workload_without_progress_views_has_a_traced_one_in_topics_only() -> None:
-    nexmark = {"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q0,q1"}
-    views = views_in(load(nexmark))
-    assert views.names == ["q1"]
-    assert [view.view for view in ENGINE.traced_views(load(nexmark))] == ["q1"]
-    ENGINE.check(fakes.stack(**nexmark))
-    with pytest.raises(UsageError, match="CAL_PATH=topic"):
-        ENGINE.check(fakes.stack(**nexmark, CAL_PATH="postgres"))
 
 
 @pytest.mark.slow

@@ -128,20 +128,6 @@ def statements(**overrides: str) -> dict[str, str]:
     return {each.split()[2]: each for each in created if each.startswith("CREATE TABLE ")}
 
 
-def test_properties_reach_kafkas_clients_and_the_tables_that_are_written() -> None:
-    made = statements(
-        FLINK_PROPERTIES="properties.linger.ms=20 properties.max.request.size=5"
-        " sink.buffer-flush.interval='1 s' pipeline.object-reuse=true"
-    )
-    for template in ("at_kafka", "at_kafka_and_registry", "at_kafka_in_avro"):
-        assert "'properties.linger.ms' = '20'" in made[template]
-        assert made[template].count("'properties.max.request.size' = '5'") == 1
-    buffered = {name for name, each in made.items() if "sink.buffer-flush.interval" in each}
-    assert {"item_summary", "top_viewed_items", "high_value_users_sink"} <= buffered
-    assert not buffered & {"pageviews", "mysql_users", "flagged_profile_messages", "at_kafka"}
-    assert "object-reuse" not in "".join(made.values())
-
-
 @pytest.mark.parametrize(
     ("every_ms", "guarantee", "exact"),
     [

@@ -35,7 +35,6 @@ VIEWS = [(workload, view) for workload in SQL for view in find_workload(workload
 EVERY_VIEW = pytest.mark.parametrize(
     ("workload", "view"), VIEWS, ids=[f"{workload} {view.name}" for workload, view in VIEWS]
 )
-EVERY_SCRIPT = pytest.mark.parametrize("workload", SQL)
 
 
 def columns_of(workload: str, table: str) -> set[str]:
@@ -55,21 +54,6 @@ def test_every_view_is_a_table_with_its_columns_key_and_topic(workload: str, vie
     has_key = view.key and set(view.key) != {*view.columns} - {view.between}
     if (key := re.search(r"PRIMARY KEY \((.*?)\)", text)) and has_key:
         assert tuple(key[1].replace("`", "").split(", ")) == view.key
-
-
-@EVERY_SCRIPT
-def test_no_two_tables_write_to_one_topic_and_addresses_stand_in_templates_only(
-    workload: str,
-) -> None:
-    harness, topics = find_workload(workload), script.own_topics(SQL[workload])
-    assert len(topics) == len(set(topics))
-    assert {f"flink.{view.name}" for view in harness.views} <= set(topics)
-    assert STATEMENTS[workload][-1].count("INSERT INTO") == len(topics)
-    holding = {n: text for (of, n), text in TABLES.items() if of == workload and "redpanda" in text}
-    assert {"at_kafka", *(["at_kafka_and_registry"] * bool(harness.tables))} <= holding.keys()
-    for name, text in holding.items():
-        assert name.startswith("at_kafka")
-        assert "IF NOT EXISTS" in text
 
 
 def test_the_rows_of_a_view_are_only_appended_if_its_table_has_no_key() -> None:

@@ -1,5 +1,4 @@
-"""Tests of the addresses and sizes of Spark's processes when each is in its own pod, and of a Spark
-that the user provides, as far as they need no running Spark."""
+"""Tests of a Spark that the user provides, as far as they need no running Spark."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tests of the database's initial rows, and of the generator's settings."""
+"""Tests of the database's initial rows."""
 
 from collections import Counter
 
