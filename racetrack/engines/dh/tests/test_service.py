@@ -1,6 +1,5 @@
-"""Tests of Deephaven as a native service: readiness, the addresses of its peers, its version, and
-the classes into which it compiles formulas, which are kept for later starts; of what its engine
-accepts and shows; and of decimals that it sends as bytes."""
+"""Tests of Deephaven as a native service: readiness, its version, and the classes into which it
+compiles formulas, which are kept for later starts; and of decimals that it sends as bytes."""
 
 import zipfile
 from contextlib import nullcontext
@@ -83,7 +82,7 @@ def test_client_and_server_are_the_version_of_env() -> None:
     assert pypi.pinned(pypi.HARNESS_LOCK, "pydeephaven-ticking") == version
 
 
-# ---- The engine ---------------------------------------------------------------------------------
+# ---- Decimals -----------------------------------------------------------------------------------
 
 BIG_DECIMAL = {b"deephaven:type": b"java.math.BigDecimal"}
 

@@ -13,7 +13,7 @@ from racetrack import config as settings
 from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError
-from racetrack.engines.flink import engine, script
+from racetrack.engines.flink import engine
 from racetrack.engines.flink.elsewhere import ELSEWHERE
 from racetrack.engines.flink.engine import statements_for
 from racetrack.engines.flink.gateway import Gateway
@@ -82,28 +82,6 @@ def test_a_refused_statement_is_shown_with_its_root_cause_and_ends_the_script(ga
     assert "SELECT * FROM nowhere" in str(refused.value)
     assert "\tat " not in str(refused.value)
     assert FakeGateway.statements == ["CREATE TABLE a", "SELECT * FROM nowhere"]
-
-
-def test_a_script_is_taken_apart_at_its_semicolons_only() -> None:
-    sql = """
--- A comment; with the demo's semicolon
-CREATE TABLE a (`odd;name` INT) WITH ('topic' = 'x;''y');
-
-SELECT 1 - 1; -- and one behind
-EXECUTE STATEMENT SET
-BEGIN
-INSERT INTO a SELECT 1;
--- between
-INSERT INTO b SELECT 2;
-END;
-SELECT 3;
-"""
-    assert script.statements(sql) == [
-        "CREATE TABLE a (`odd;name` INT) WITH ('topic' = 'x;''y')",
-        "SELECT 1 - 1",
-        "EXECUTE STATEMENT SET\nBEGIN\nINSERT INTO a SELECT 1;\nINSERT INTO b SELECT 2;\nEND;",
-        "SELECT 3",
-    ]
 
 
 def test_a_kafka_elsewhere_gets_its_properties_and_prefix() -> None:

@@ -233,11 +233,3 @@ def test_a_view_holds_the_rows_of_the_demo(db: psycopg.Connection, truth: Shop, 
     expected = views_of(events())[view.name] if of_ads else shop.views(truth)[view.name].to_pylist()
     found = rows(db, f"SELECT {columns} FROM {view.name}")
     assert Counter(found) == Counter(tuple(row[name] for name in view.columns) for row in expected)
-
-
-@pytest.mark.slow
-def test_the_summaries_have_no_row_before_the_first_event(db: psycopg.Connection) -> None:
-    with db.transaction(force_rollback=True):
-        db.execute("TRUNCATE pageviews_json, ad_events_json")
-        for summary in ("pageviews_summary", "ad_events_summary"):
-            assert rows(db, f"SELECT * FROM {summary}") == []

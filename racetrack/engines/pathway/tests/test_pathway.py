@@ -1,4 +1,4 @@
-"""Tests of Pathway's module, and of what its program writes, without Kafka and without Pathway."""
+"""Tests of what Pathway's program writes, without Kafka and without Pathway."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 """Tests of engines that are Java programs of this repository, without running the program:
-readiness, configuration, natively and in containers, and the images that contain them."""
+readiness, and configuration, natively and in containers."""
 
 import re
 from pathlib import Path

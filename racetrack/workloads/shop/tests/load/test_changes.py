@@ -1,7 +1,6 @@
-"""Tests that a seed and the present rows determine updates and deletions."""
+"""Tests that updates and deletions leave tracer events alone."""
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 from hypothesis import given
@@ -19,8 +18,6 @@ class Database:
 
     def __init__(self, ids: Sequence[int] = (3, 4, 9)) -> None:
         self.purchases = {n: (n, 100 + n, 4) for n in ids}
-        self.price = Decimal("10.00")
-        self.user = (1, "calm.lamp.7@vip.example.com")
 
     def ask(self, sql: str, values: Sequence[Any]) -> Any:
         if "MIN(id)" in sql:
@@ -31,24 +28,7 @@ class Database:
             if "DESC" in sql:
                 return max((row for row in mine if row[0] < wanted), default=None)
             return min((row for row in mine if row[0] >= wanted), default=None)
-        if "FROM items" in sql:
-            return (self.price,)
-        return self.user
-
-
-@given(WORDS_32, WORDS_32, st.integers(500, 50_000))
-def test_a_new_price_is_another_one_in_range_and_a_cut_goes_to_clearance(
-    which: int, how: int, old_cents: int
-) -> None:
-    database = Database()
-    database.price = Decimal(old_cents) / 100
-    statement = changes.new_price(database.ask, SETTINGS, which, how)
-    assert statement
-    price, category, item = statement[1]
-    assert Decimal(5) <= Decimal(str(price)) <= Decimal(500)
-    assert Decimal(str(price)) != database.price
-    assert (category == "clearance") is (Decimal(str(price)) < database.price)
-    assert item in range(1, 21)
+        raise NotImplementedError(sql)
 
 
 @given(WORDS_32)
