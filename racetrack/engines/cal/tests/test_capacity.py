@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from racetrack import config as settings
 from racetrack.engines.cal.capacity import STEP_S, Capacity, stretches
 from racetrack.engines.cal.consumer import Counting
-from racetrack.errors import UsageError
 from racetrack.results.defects import InjectedDefect
 
 NOISE = InjectedDefect(capacity_per_s=8_000, capacity_noise_pct=10, capacity_noise_tau_s=8, seed=1)
@@ -86,8 +84,3 @@ def test_while_something_waits_the_integral_of_the_capacity_is_counted(
         # The pageview in progress is not counted yet, so one may be missing. (0.001 is for
         # rounding.)
         assert due - 1.001 < sum(counting.total) < due + 0.001
-
-
-def test_pauses_that_leave_no_time_to_work_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"CAL_PAUSE_EVERY_S: .*more than CAL_PAUSE_MS"):
-        settings.load({"CAL_PAUSE_MS": "10000", "CAL_PAUSE_EVERY_S": "10"})

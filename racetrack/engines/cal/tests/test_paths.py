@@ -9,7 +9,6 @@ import pytest
 
 from racetrack.clock import now_ms
 from racetrack.config import Settings, load
-from racetrack.engines import find_engine
 from racetrack.engines.cal.engine import ENGINE
 from racetrack.engines.cal.services.cal import SERVICE
 from racetrack.engines.cal.sinks import Count, PostgresSink, Total
@@ -17,9 +16,7 @@ from racetrack.engines.cal.views import Views
 from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, for_the_shop
-from racetrack.errors import UsageError
-from racetrack.run.checks import needed_services, services_of
-from racetrack.workloads.contract import find_workload
+from racetrack.run.checks import services_of
 
 NOW_MS = 1_795_000_000_000
 WITHIN_S = 20.0
@@ -53,46 +50,6 @@ def test_a_path_needs_its_server_which_is_no_cost_of_the_engine_and_has_its_cloc
     assert set(services_of(ENGINE, settings)) == of_all | needed
     assert ENGINE.measured_services(settings) == ("cal",)
     assert ENGINE.observer_in(settings).stamped_by == stamped_by
-
-
-def test_a_group_needs_what_its_members_need_with_these_settings() -> None:
-    group = find_engine("cal+dh")
-    needed = needed_services(group, load({"CAL_PATH": "postgres"}))
-    assert {"postgres", "debezium", "deephaven"} <= set(needed)
-
-
-def test_a_path_that_could_not_be_followed_is_refused() -> None:
-    elsewhere = {"POSTGRES_URL": "postgres://me@127.0.0.1:1/db"}
-    with pytest.raises(UsageError, match="CAL_PATH=postgres"):
-        ENGINE.check(fakes.stack(CAL_PATH="postgres", **elsewhere))
-    with pytest.raises(UsageError, match="DEEPHAVEN_PUBLISH"):
-        ENGINE.check(fakes.stack(CAL_PATH="deephaven", DEEPHAVEN_PUBLISH="true"))
-    ENGINE.check(fakes.stack(CAL_PATH="topic", DEEPHAVEN_PUBLISH="true", **elsewhere))
-
-
-def test_views_reach_the_consumer_whole() -> None:
-    settings = load(TRACED)
-    views = views_in(settings)
-    (traced,) = views.traced
-    assert (views.progress, views.summary) == ("pageviews_progress", "pageviews_summary")
-    assert (traced.view, traced.column, traced.key) == (
-        "profile_views_enriched",
-        "received_at",
-        "owner_id",
-    )
-    (of_profiles,) = [view for view in find_workload("shop").traced_views if view.is_time]
-    assert list(traced.keys) == of_profiles.keys(settings)
-    assert not views_in(load()).traced
-
-
-def test_a_workload_without_progress_views_has_a_traced_one_in_topics_only() -> None:
-    nexmark = {"WORKLOAD": "nexmark", "NEXMARK_QUERIES": "q0,q1"}
-    views = views_in(load(nexmark))
-    assert views.names == ["q1"]
-    assert [view.view for view in ENGINE.traced_views(load(nexmark))] == ["q1"]
-    ENGINE.check(fakes.stack(**nexmark))
-    with pytest.raises(UsageError, match="CAL_PATH=topic"):
-        ENGINE.check(fakes.stack(**nexmark, CAL_PATH="postgres"))
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.engines.shared.tests import upsert_e2e
 from racetrack.probes.loadgen import Control
 from racetrack.stack import processes
-from tests.e2e.shared import Door, run_folder, stack_up
+from tests.e2e.shared import Door, stack_up
 
 pytestmark = pytest.mark.e2e
 
@@ -95,8 +95,3 @@ def database(settings: Settings) -> "Iterator[pymysql.cursors.Cursor]":
     )
     with connection, connection.cursor() as cursor:
         yield cursor
-
-
-def test_the_server_logs_its_cycles(experiment: Door) -> None:
-    log = (run_folder(experiment.output) / "stack" / "deephaven.log").read_text()
-    assert "cycleTime=" in log

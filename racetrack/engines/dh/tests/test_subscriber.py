@@ -10,7 +10,7 @@ import pytest
 from racetrack.clock import now_ms
 from racetrack.config import Settings, load
 from racetrack.engines.contract import Progress, Seen, Summary
-from racetrack.engines.dh.observation import Subscribers, can_subscribe, with_cause
+from racetrack.engines.dh.observation import Subscribers, with_cause
 from racetrack.engines.dh.subscriber import Update
 from racetrack.engines.dh.tests.brought import Brought, brought
 from racetrack.errors import RacetrackError
@@ -135,14 +135,3 @@ def test_a_subscription_that_is_cut_off_is_an_error() -> None:
         os.kill(other.pid, signal.SIGKILL)
         with pytest.raises(RacetrackError, match="pageviews_progress"):
             list(updates)
-
-
-def test_a_table_that_is_missing_is_an_error(server: Brought, settings: Settings) -> None:
-    with server.session() as session:
-        session.run_script("del item_summary")
-    with pytest.raises(RacetrackError, match="item_summary"):
-        list(follow(settings, is_traced=True))
-
-
-def test_the_client_can_be_used_here() -> None:
-    assert can_subscribe()

@@ -1,5 +1,4 @@
-"""Tests of Flink in containers: its service, the script that starts it, and the addresses at which
-its processes find each other when each is in its own pod."""
+"""Tests of Flink in containers: its service, and the script that starts it."""
 
 import re
 import subprocess
@@ -10,9 +9,8 @@ import pytest
 from racetrack.config import load
 from racetrack.engines.flink.services import flink
 from racetrack.engines.flink.settings import FlinkSettings
-from racetrack.engines.shared.tests import fakes
 from racetrack.stack.compose.project import environment
-from racetrack.stack.service import Context, Launch, find_service
+from racetrack.stack.service import Context
 from tests.compose_files import Only
 from tests.image_facts import IMAGES
 
@@ -23,10 +21,8 @@ SETTINGS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE"
 @pytest.mark.parametrize(
     "overrides",
     [
-        {},
         {"FLINK_MINI_BATCH_MS": "0", "FLINK_PARALLELISM": "3"},
         {"FLINK_STATE_BACKEND": "rocksdb", "FLINK_CHECKPOINT_MS": "5000", "FLINK_HEAP": "2g"},
-        {"FLINK_UPSERT_MATERIALIZE": "NONE"},
         {"FLINK_PROPERTIES": "a.b='1 * s' pipeline.object-reuse=true parallelism.default=7"},
     ],
 )
@@ -58,55 +54,3 @@ def test_its_script_calls_programs_that_the_image_has(tmp_path: Path) -> None:
     needed = {f"FLINK_{name}": "1" for name in (*SETTINGS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
     needed["FLINK_PROPERTIES"] = "a=1"
     Only(tmp_path).run(IMAGES["flink"], "bash", str(START), "bash", "-c", "true", **needed)
-
-
-# ---- Pods ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Context:
-    return fakes.pod(
-        "flink",
-        tmp_path,
-        ENGINE_REPLICAS="3",
-        FLINK_JOBMANAGER="boss",
-        FLINK_PARALLELISM="2",
-        FLINK_HEAP="2g",
-        FLINK_PROPERTIES="pipeline.object-reuse=true taskmanager.memory.network.max='1 gb'",
-    )
-
-
-def launch(name: str, context: Context) -> tuple[Launch, dict[str, str]]:
-    launched = find_service(name).launch(context)
-    lines = (context.work / "conf" / "config.yaml").read_text().splitlines()
-    written = dict(line.split(": ", 1) for line in lines)
-    return launched, {name: value.strip('"') for name, value in written.items()}
-
-
-@pytest.mark.parametrize("name", ["flink", "jobmanager", "taskmanager"])
-def test_all_know_the_job_manager_and_have_the_further_properties(
-    name: str, context: Context
-) -> None:
-    _, written = launch(name, context)
-    assert written["pipeline.object-reuse"] == "true"
-    assert written["taskmanager.memory.network.max"] == "1 gb"  # it overrides our own
-    assert written["jobmanager.rpc.address"] == written["rest.address"] == "boss"
-    assert (written["parallelism.default"], written["taskmanager.numberOfTaskSlots"]) == ("6", "2")
-
-
-def test_jobs_of_the_gateway_go_to_the_job_manager_whose_heap_is_small(context: Context) -> None:
-    launched, written = launch("flink", context)
-    assert written["execution.target"] == "remote" and "-Xmx1g" in launched.argv
-    launched, _ = launch("jobmanager", context)  # it runs no tasks
-    assert "-Xmx1g" in launched.argv
-    assert launched.argv[-2:] == ["--configDir", str(context.work / "conf")]
-
-
-def test_a_task_manager_has_the_heap_of_the_settings(context: Context) -> None:
-    launched, written = launch("taskmanager", context)
-    assert {"-Xmx2g", "-Xms2g"} <= {*launched.argv}
-    heap = sum(
-        int(written[f"taskmanager.memory.{part}.heap.size"].rstrip("b"))
-        for part in ("framework", "task")
-    )
-    assert heap == 2 << 30

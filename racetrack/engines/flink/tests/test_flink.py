@@ -13,21 +13,18 @@ from racetrack import config as settings
 from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError
-from racetrack.engines.flink import engine, script
+from racetrack.engines.flink import engine
 from racetrack.engines.flink.elsewhere import ELSEWHERE
-from racetrack.engines.flink.engine import address_tables, statements_for
+from racetrack.engines.flink.engine import statements_for
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.job import JobLog, last_checkpoint
-from racetrack.engines.shared.tests.fakes import KAFKA, stack, topics
-from racetrack.errors import SetupError, UsageError
+from racetrack.engines.shared.tests.fakes import stack, topics
+from racetrack.errors import SetupError
 from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.stack.applicability import require_applicable
-from racetrack.stack.elsewhere import RUN_NAME
 from tests.fake_server import JsonHandler, serving
 
 FLINK = find_engine("flink")
 SQL = FLINK.script(settings.load()).read_text()
-REGISTRY = stack().internal_endpoints.registry
 TRACE = """\
 org.apache.flink.table.gateway.service.utils.SqlExecutionException: Failed to execute 1.
 \tat org.apache.flink.table.gateway.Service.run(Service.java:414)
@@ -78,11 +75,6 @@ def gateway() -> Iterator[str]:
         yield url
 
 
-def test_statements_are_run_in_order_each_to_its_end(gateway: str) -> None:
-    Gateway(gateway).run_all(["CREATE TABLE a", "CREATE TABLE b"])
-    assert FakeGateway.statements == ["CREATE TABLE a", "CREATE TABLE b"]
-
-
 def test_a_refused_statement_is_shown_with_its_root_cause_and_ends_the_script(gateway: str) -> None:
     with pytest.raises(DemoError) as refused:
         Gateway(gateway).run_all(["CREATE TABLE a", "SELECT * FROM nowhere", "CREATE TABLE c"])
@@ -90,57 +82,6 @@ def test_a_refused_statement_is_shown_with_its_root_cause_and_ends_the_script(ga
     assert "SELECT * FROM nowhere" in str(refused.value)
     assert "\tat " not in str(refused.value)
     assert FakeGateway.statements == ["CREATE TABLE a", "SELECT * FROM nowhere"]
-
-
-def test_a_script_is_taken_apart_at_its_semicolons_only() -> None:
-    sql = """
--- A comment; with the demo's semicolon
-CREATE TABLE a (`odd;name` INT) WITH ('topic' = 'x;''y');
-
-SELECT 1 - 1; -- and one behind
-EXECUTE STATEMENT SET
-BEGIN
-INSERT INTO a SELECT 1;
--- between
-INSERT INTO b SELECT 2;
-END;
-SELECT 3;
-"""
-    assert script.statements(sql) == [
-        "CREATE TABLE a (`odd;name` INT) WITH ('topic' = 'x;''y')",
-        "SELECT 1 - 1",
-        "EXECUTE STATEMENT SET\nBEGIN\nINSERT INTO a SELECT 1;\nINSERT INTO b SELECT 2;\nEND;",
-        "SELECT 3",
-    ]
-
-
-def test_selected_queries_are_one_job() -> None:
-    own = stack(WORKLOAD="nexmark", NEXMARK_QUERIES="q0,q4")
-    *others, job = statements_for(own, *FLINK.programs(own.settings))
-    assert job.startswith("EXECUTE STATEMENT SET\nBEGIN\nINSERT INTO q0\n")
-    assert job.endswith("GROUP BY Q.category;\nEND;")
-    assert job.count("INSERT INTO") == 2
-    assert not [each for each in others if "INSERT" in each]
-    created = {each.split()[2] for each in others}
-    assert {"at_kafka", "nexmark", "bid", "q0", "q4"} <= created
-    assert not {"q1", "q2"} & created
-
-
-@pytest.mark.parametrize(
-    "sql", ["SELECT 1; SELECT 2", "EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1;"]
-)
-def test_a_script_that_breaks_off_is_not_run_in_part(sql: str) -> None:
-    with pytest.raises(ValueError, match=r"has no end|END is missing"):
-        script.statements(sql)
-
-
-def test_the_scripts_templates_get_the_stacks_addresses() -> None:
-    lines = address_tables(stack(), SQL).splitlines()
-    names = ["at_kafka", "at_kafka_and_registry", "at_kafka_in_avro"]
-    assert [line.split()[2] for line in lines] == names
-    assert all(f"'{KAFKA}'" in line and line.endswith(");") for line in lines)
-    assert sum(line.count(f"'{REGISTRY}'") for line in lines) == 3
-    assert "redpanda" not in "".join(lines)
 
 
 def test_a_kafka_elsewhere_gets_its_properties_and_prefix() -> None:
@@ -163,29 +104,6 @@ def statements(**overrides: str) -> dict[str, str]:
     own = stack(**overrides)
     created = statements_for(own, FLINK.script(own.settings))
     return {each.split()[2]: each for each in created if each.startswith("CREATE TABLE ")}
-
-
-def test_properties_reach_kafkas_clients_and_the_tables_that_are_written() -> None:
-    made = statements(
-        FLINK_PROPERTIES="properties.linger.ms=20 properties.max.request.size=5"
-        " sink.buffer-flush.interval='1 s' pipeline.object-reuse=true"
-    )
-    for template in ("at_kafka", "at_kafka_and_registry", "at_kafka_in_avro"):
-        assert "'properties.linger.ms' = '20'" in made[template]
-        assert made[template].count("'properties.max.request.size' = '5'") == 1
-    buffered = {name for name, each in made.items() if "sink.buffer-flush.interval" in each}
-    assert {"item_summary", "top_viewed_items", "high_value_users_sink"} <= buffered
-    assert not buffered & {"pageviews", "mysql_users", "flagged_profile_messages", "at_kafka"}
-    assert "object-reuse" not in "".join(made.values())
-
-
-def test_a_flink_of_the_user_gets_the_other_properties_in_its_session() -> None:
-    properties = "pipeline.object-reuse=true a.b='it''s' properties.linger.ms=20 sink.parallelism=1"
-    own = stack(FLINK_PROPERTIES=properties, FLINK_GATEWAY_URL="http://f.example:8083")
-    sets = [each for each in statements_for(own, FLINK.script(own.settings)) if "SET '" in each]
-    assert "SET 'pipeline.object-reuse' = 'true'" in sets
-    assert "SET 'a.b' = 'its'" in sets
-    assert not [each for each in sets if "linger" in each or "sink.parallelism" in each]
 
 
 @pytest.mark.parametrize(
@@ -265,21 +183,9 @@ def test_a_failed_job_ends_the_updates(tmp_path: Path) -> None:
 CLOSED = {"FLINK_GATEWAY_URL": "http://127.0.0.1:1"}
 
 
-def test_the_job_gets_the_name_of_the_run_only_elsewhere() -> None:
-    named = f"SET 'pipeline.name' = '{RUN_NAME}'"
-    for own, is_named in ((stack(), False), (stack(**CLOSED), True)):
-        assert (named in statements_for(own, FLINK.script(own.settings))) is is_named
-        assert (f"{named};" in FLINK.usage_hints(own)) is is_named
-
-
 def test_jobs_that_can_not_be_cancelled_are_listed() -> None:
     (line,) = ELSEWHERE.remove(load(CLOSED), "racetrack_20260101_000000_1")
     assert "racetrack_20260101_000000_1" in line and "Connection refused" in line
     with pytest.raises(SetupError, match="can't open a session: "):
         ELSEWHERE.check(load(CLOSED))
     assert ELSEWHERE.remove(load(CLOSED), "") == ()
-
-
-def test_containers_have_a_flink_of_their_own() -> None:
-    with pytest.raises(UsageError, match="FLINK_GATEWAY_URL"):
-        require_applicable("FLINK_GATEWAY_URL", "compose", airgap=False)

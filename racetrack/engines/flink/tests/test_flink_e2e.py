@@ -11,7 +11,6 @@ from racetrack.config import REPO, Settings, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView
 from racetrack.engines.flink.elsewhere import ELSEWHERE
-from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.engines.flink.tests.cluster import Cluster, running_cluster
 from racetrack.engines.shared.tests import upsert_e2e
 from racetrack.errors import SetupError
@@ -94,24 +93,6 @@ def rows(stack: Stack, view: str) -> int:
         return int(find_engine("flink").read_view(stack, view).num_rows)
     except NoSuchView:
         return 0
-
-
-def test_its_own_client_is_in_its_container(contained: Settings, door: Callable[..., Door]) -> None:
-    """Use the command that `./race up` prints: a client in the service's container."""
-    up = door("race", "up", "flink")
-    assert up.wait(400) == 0, up.output
-    try:
-        client = up.until("^SQL client: docker compose ")
-        assert client.endswith(
-            f"gateway --endpoint http://127.0.0.1:{FlinkSettings.of(contained).flink_port}"
-        )
-        argv = client.removeprefix("SQL client: ").split()
-        argv.insert(argv.index("exec") + 1, "--no-TTY")
-        shown = typed_into(argv, "SHOW CATALOGS;\n", 60)
-        assert "default_catalog" in shown.stdout, shown.stdout + shown.stderr
-    finally:
-        down = door("race", "down")
-        assert down.wait() == 0, down.output
 
 
 def typed_into(

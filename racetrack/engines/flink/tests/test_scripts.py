@@ -35,7 +35,6 @@ VIEWS = [(workload, view) for workload in SQL for view in find_workload(workload
 EVERY_VIEW = pytest.mark.parametrize(
     ("workload", "view"), VIEWS, ids=[f"{workload} {view.name}" for workload, view in VIEWS]
 )
-EVERY_SCRIPT = pytest.mark.parametrize("workload", SQL)
 
 
 def columns_of(workload: str, table: str) -> set[str]:
@@ -57,39 +56,9 @@ def test_every_view_is_a_table_with_its_columns_key_and_topic(workload: str, vie
         assert tuple(key[1].replace("`", "").split(", ")) == view.key
 
 
-@EVERY_SCRIPT
-def test_no_two_tables_write_to_one_topic_and_addresses_stand_in_templates_only(
-    workload: str,
-) -> None:
-    harness, topics = find_workload(workload), script.own_topics(SQL[workload])
-    assert len(topics) == len(set(topics))
-    assert {f"flink.{view.name}" for view in harness.views} <= set(topics)
-    assert STATEMENTS[workload][-1].count("INSERT INTO") == len(topics)
-    holding = {n: text for (of, n), text in TABLES.items() if of == workload and "redpanda" in text}
-    assert {"at_kafka", *(["at_kafka_and_registry"] * bool(harness.tables))} <= holding.keys()
-    for name, text in holding.items():
-        assert name.startswith("at_kafka")
-        assert "IF NOT EXISTS" in text
-
-
-@EVERY_SCRIPT
-def test_it_changes_no_settings_and_its_lines_end_no_statement_within_a_comment(
-    workload: str,
-) -> None:
-    """To Flink's client, a semicolon at a line's end ends a statement, even in a comment."""
-    assert [line for line in SQL[workload].splitlines() if re.search(r"--.*;\s*$", line)] == []
-    assert [t for t in STATEMENTS[workload] if t.upper().startswith(("SET", "RESET"))] == []
-
-
 def test_the_rows_of_a_view_are_only_appended_if_its_table_has_no_key() -> None:
     sql = SQL["nexmark"]
     appended = {topic.removeprefix("flink.") for topic in script.appended_topics(sql)}
     assert appended == {"q0", "q1", "q2", "q3", "q5", "q7", "q8", "q20", "q22"}
     assert not any("PRIMARY KEY" in TABLES["nexmark", name] for name in appended)
     assert not script.appended_topics(SQL["shop"]) + script.appended_topics(SQL["ads"])
-
-
-def test_watermarks_get_a_further_delay() -> None:
-    delayed = script.with_watermark_delay(SQL["nexmark"], 4_000)
-    assert "rowtime - INTERVAL '4.001' SECOND" in delayed
-    assert script.with_watermark_delay(SQL["nexmark"], 0) == SQL["nexmark"]

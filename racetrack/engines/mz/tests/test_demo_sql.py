@@ -6,7 +6,6 @@ of the sources. Also: Materialize can parse the scripts."""
 
 import json
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
@@ -143,31 +142,6 @@ def test_the_source_of_the_sink_s_topic_has_the_schemas_that_the_sink_will_regis
     assert [json.loads(text) for text in re.findall(r"SCHEMA '([^']*)'", statement)] == [KEY, VALUE]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ([], "redpanda:9092 http://redpanda:8081 high-value-users-sink"),
-        (
-            ["-v", "kafka=far:1", "-v", "registry=http://far:2", "-v", "sink_topic=t"],
-            "far:1 http://far:2 t",
-        ),
-    ],
-)
-def test_addresses_are_the_stacks_unless_they_are_given(
-    postgres: Postgres, given: list[str], expected: str
-) -> None:
-    head = SCRIPT.read_text().split("CREATE CONNECTION")[0]
-    done = subprocess.run(
-        ["psql", "-X", "-q", *given, "-d", postgres.url],
-        input=f"{head}\n\\echo :kafka :registry :sink_topic\n",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == expected and not done.stderr
-
-
 SOURCES = """
 CREATE TABLE pageviews_json (data jsonb, partition int, message_offset numeric);
 CREATE TABLE users (id bigint, email text);
@@ -259,27 +233,3 @@ def test_a_view_holds_the_rows_of_the_demo(db: psycopg.Connection, truth: Shop, 
     expected = views_of(events())[view.name] if of_ads else shop.views(truth)[view.name].to_pylist()
     found = rows(db, f"SELECT {columns} FROM {view.name}")
     assert Counter(found) == Counter(tuple(row[name] for name in view.columns) for row in expected)
-
-
-@pytest.mark.slow
-def test_every_index_is_on_something_that_is_there(db: psycopg.Connection) -> None:
-    indexes = created("INDEX")
-    assert len(indexes) > 3
-    for statement in indexes.values():
-        on = re.fullmatch(r"CREATE INDEX \w+ ON (\w+) \((\w+)\)", statement)
-        assert on, statement
-        rows(db, f"SELECT {on[2]} FROM {on[1]}")
-
-
-@pytest.mark.slow
-def test_the_summaries_have_no_row_before_the_first_event(db: psycopg.Connection) -> None:
-    with db.transaction(force_rollback=True):
-        db.execute("TRUNCATE pageviews_json, ad_events_json")
-        for summary in ("pageviews_summary", "ad_events_summary"):
-            assert rows(db, f"SELECT * FROM {summary}") == []
-
-
-@pytest.mark.slow
-def test_a_lifetime_value_is_exact_to_the_cent(db: psycopg.Connection) -> None:
-    kind = "SELECT pg_typeof(lifetime_value)::text, scale(lifetime_value) FROM high_value_users"
-    assert set(rows(db, kind)) == {("numeric", 2)}

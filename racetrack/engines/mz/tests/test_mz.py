@@ -21,15 +21,14 @@ import pytest
 from racetrack.analysis import raw
 from racetrack.clock import now_ms
 from racetrack.config import for_record, load
-from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.mz import engine as mz
 from racetrack.engines.mz.elsewhere import ELSEWHERE
-from racetrack.engines.mz.tests.materialize import STAND_IN, WELCOME
+from racetrack.engines.mz.tests.materialize import STAND_IN
 from racetrack.engines.shared.pgwire import Server
 from racetrack.engines.shared.tests.fakes import KAFKA, stack
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
-from racetrack.errors import RacetrackError, SetupError, UsageError
+from racetrack.errors import RacetrackError, SetupError
 from racetrack.probes.base import CurvesFile
 from racetrack.probes.usage import usage_of
 from racetrack.probes.views import DelayProbe
@@ -138,28 +137,6 @@ def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(demo: D
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("", "00"),  # the user's own PGOPTIONS change nothing
-        ("&options=--statement_timeout%3D7s", "7s0"),
-    ],
-)
-def test_materializes_banner_is_kept_out_and_other_options_are_kept(
-    demo: Demo, materialize: str, monkeypatch: pytest.MonkeyPatch, options: str, message: str
-) -> None:
-    plain = ["psql", "-X", "-d", materialize, "-c", "SELECT 1"]
-    assert WELCOME in subprocess.run(plain, check=True, capture_output=True, text=True).stderr
-    demo.script.write_text(
-        "SELECT current_setting('statement_timeout') || current_setting('lock_timeout') AS both_are"
-        " \\gset\n\\warn :both_are\nSELECT 1/0;\n"
-    )
-    monkeypatch.setenv("PGOPTIONS", "--lock_timeout=3s")
-    refused = f"exit code 3\\):\n{message}\npsql:.*division by zero"
-    with pytest.raises(DemoError, match=refused):
-        demo.engine.load_demo(stack(MZ_URL=f"{materialize}{options}"))
-
-
-@pytest.mark.parametrize(
     ("given", "expected"),
     [
         ({}, f"{KAFKA} {REGISTRY}"),
@@ -219,28 +196,6 @@ def test_elsewhere_all_is_made_in_a_schema_of_its_own_and_only_that_is_dropped(d
 
 
 # ---- Before anything starts ----------------------------------------------------------------------
-
-
-def test_without_an_image_the_native_runtime_reports_what_to_do() -> None:
-    with pytest.raises(UsageError, match=r"RUNTIME=compose.*MZ_URL=postgres://"):
-        find_engine("mz").check(stack())
-    with pytest.raises(UsageError):
-        find_engine("mz").check(stack(RUNTIME="compose", AIRGAP="true"))
-    find_engine("mz").check(stack(RUNTIME="compose"))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"MZ_URL": "postgres:///materialize"},
-        {"MZ_URL": "postgres://me:word@host:port/"},
-        {"MZ_PID": "4194304"},
-        {"MZ_SCHEMA_REGISTRY_URL": "http://far:1/apis/ccompat/v7"},
-    ],
-)
-def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=next(iter(wrong))):
-        mz.Materialize().check(stack(**{"MZ_URL": postgres.url, **wrong}))
 
 
 @pytest.mark.parametrize(("delay_ms", "is_accepted"), [(10, True), (30, False)])
@@ -308,7 +263,6 @@ def test_a_copy_is_read_line_by_line_as_it_comes(postgres: Postgres) -> None:
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("COPY (SUBSCRIBE (SELECT 1)) TO STDOUT", "syntax error"),
         ("COPY (SELECT 1/(3-n) FROM generate_series(1, 5) AS n) TO STDOUT", "division"),
         ("SELECT 1", "COPY"),
     ],
@@ -318,13 +272,6 @@ def test_a_copy_that_is_refused_or_breaks_is_reported(
 ) -> None:
     with pytest.raises(RacetrackError, match=said):
         list(Server.at(postgres.url, "").copy(statement, threading.Event()))
-
-
-def test_a_poll_that_is_cut_off_is_reported(postgres: Postgres) -> None:
-    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT 7%'"
-    with pytest.raises(RacetrackError, match="terminating connection"):
-        for _ in Server.at(postgres.url, "").poll("SELECT 7", 0.01, threading.Event()):
-            postgres.rows(f"{end} AND pid <> pg_backend_pid()")
 
 
 def test_delay_and_progress_are_written_in_the_format_of_every_engine(

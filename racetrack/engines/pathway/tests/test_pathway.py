@@ -1,12 +1,9 @@
-"""Tests of Pathway's module, and of what its program writes, without Kafka and without Pathway."""
+"""Tests of what Pathway's program writes, without Kafka and without Pathway."""
 
 import pytest
 
-from racetrack import config
-from racetrack.engines import find_engine
-from racetrack.engines.pathway.program.outputs import Additions, Changes, decimal
+from racetrack.engines.pathway.program.outputs import Additions, Changes
 
-PATHWAY = find_engine("pathway")
 BEFORE, AFTER = {"id_": 7, "price": 1_999, "name": "a"}, {"id_": 7, "price": -5, "name": None}
 
 
@@ -52,30 +49,3 @@ def test_added_rows_are_messages_without_a_key() -> None:
     assert ended == [2]  # the second minibatch had no rows
     with pytest.raises(RuntimeError):
         additions.on_change(key=None, row=row, time=3, is_addition=False)
-
-
-@pytest.mark.parametrize(
-    ("cents", "shown"),
-    [
-        (0, "0.00"),
-        (7, "0.07"),
-        (-7, "-0.07"),
-        (-9_999_999, "-99999.99"),
-        (10**21, "1" + 19 * "0" + ".00"),
-    ],
-)
-def test_cents_are_shown_as_decimals(cents: int, shown: str) -> None:
-    assert decimal(cents) == shown
-
-
-def test_views_are_programmed_where_code_keeps_state() -> None:
-    def views(workload: str) -> str:
-        return PATHWAY.classes(config.load({"WORKLOAD": workload})).views
-
-    assert (views("shop"), views("ads")) == ("programmed", "declarative")
-
-
-def test_a_window_may_be_late_by_the_steps_of_its_clock() -> None:
-    usual = PATHWAY.clock_slack_ms(config.load({}))
-    slow = PATHWAY.clock_slack_ms(config.load({"PATHWAY_CLOCK_MS": "60000"}))
-    assert slow - usual == 2 * 59_000

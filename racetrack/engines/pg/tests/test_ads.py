@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Message
 
-from racetrack.engines.pg.feed import consumer as feed
 from racetrack.engines.pg.tests.brought import NOW_MS, Loaded, demo
 from racetrack.stack.contract import Stack
 
@@ -66,9 +65,3 @@ def test_an_ad_counts_where_it_belongs_however_late_that_is_known(loaded: Loaded
     assert windows(loaded) == {("c", FIRST, 2)}
     loaded.bring(row(1, "ads", ad("a", "d"), ad("a", "c")))
     assert windows(loaded) == {("d", FIRST, 2)}
-
-
-def test_what_is_no_event_is_loud(loaded: Loaded) -> None:
-    with pytest.raises(feed.Refused, match="offset=0"):
-        loaded.bring(Message("ad-events", 0, 0, value=b'{"ad_id": "a", "event_type": "view"}'))
-    assert feed.wait_for_tables(loaded.connection) == {}

@@ -9,7 +9,7 @@ import pytest
 
 from racetrack.config import REPO, load
 from racetrack.engines.pg.recipe import FEED
-from racetrack.engines.pg.services import pgfeed, postgres
+from racetrack.engines.pg.services import postgres
 from racetrack.images.context import BuildContext
 from racetrack.stack.service import Context
 from tests.compose_files import dockerfile_of, service
@@ -37,16 +37,6 @@ def test_it_is_set_up_as_natively(context: Context) -> None:
     native = postgres.configuration(context)
     of_this_machine = {"listen_addresses", "port", "unix_socket_directories"}
     assert options == {name: v for name, v in native.items() if name not in of_this_machine}
-
-
-def test_what_feeds_it_gets_the_same_as_natively(context: Context) -> None:
-    native = pgfeed.SERVICE.launch(context).env
-    ours = service("pgfeed")["environment"]
-    of_this_machine = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
-    of_containers = {"NO_PROXY", "no_proxy"}
-    assert ours.keys() - of_containers == native.keys() - of_this_machine
-    for name in ("PGUSER", "PGDATABASE", "PGPASSWORD", "POSTGRES_BATCH_MS"):
-        assert ours[name] == native[name]
 
 
 def imported(folder: Path) -> set[Path]:

@@ -16,7 +16,6 @@ from racetrack.engines.pg.tests.brought import (
     user,
 )
 from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.stack.avro import Avro
 
 pytestmark = pytest.mark.slow
 
@@ -69,8 +68,3 @@ def test_the_sink_is_read_back(loaded: Loaded) -> None:
     loaded.bring(sent(2, 7, None))
     expected = {**value, "id": 8, "lifetime_value": Decimal("12000.00")}
     assert loaded.rows("hvu_test") == [expected]
-
-
-def test_what_is_not_framed_is_no_avro() -> None:
-    with pytest.raises(ValueError, match="not framed"):
-        Avro("http://127.0.0.1:1").decode(b'{"id": 1}')

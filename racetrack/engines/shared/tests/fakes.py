@@ -15,7 +15,6 @@ from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.stack.contract import ServiceClock, Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.provided import NAME, Provided, remove_of_killed
-from racetrack.stack.service import Context
 
 KAFKA = KafkaEndpoint("127.0.0.1:54092")
 AT_MS = 1_700_000_000_123  # the broker's time of each message
@@ -99,11 +98,3 @@ def removed_of_killed_run(
     (line,) = remove_of_killed(variables)
     assert RUN_NAME in line
     return line, variables
-
-
-def pod(part: str, folder: Path, **overrides: str) -> Context:
-    """Return the context of a process that has its own pod."""
-    (folder / part / "lib").mkdir(parents=True)
-    (folder / "work").mkdir()
-    settings = load({"BIND_ADDRESS": "0.0.0.0", **overrides})  # noqa: S104
-    return Context(settings, folder / "work", {part: folder / part})

@@ -15,11 +15,6 @@ def _service(engine: str) -> object:
 
 ENGINES = [name for name in engine_names() if isinstance(_service(name), JavaProgram)]
 RUN_NEXMARK = [name for name in ENGINES if "nexmark" in find_engine(name).scripts]
-NEXMARK = {
-    "WORKLOAD": "nexmark",
-    "NEXMARK_QUERIES": "q0,q2",
-    "NEXMARK_WATERMARK_DELAY_MS": "7",
-}
 WRITE_TO_REDIS = [engine.name for engine in all_engines() if isinstance(engine, WritesToRedis)]
 
 

@@ -35,12 +35,8 @@ def test_its_cost_is_unknown(name: str, setting: str, url: str, started: tuple[s
 @pytest.mark.parametrize(
     ("engine", "words", "named"),
     [
-        ("kstreams", "num.stream.threads", "num.stream.threads"),
         ("kstreams", "a.b=1 a.b=2", "a.b"),
-        ("kstreams", "'a.b=1", "quot"),
         ("kstreams", "num.stream.threads=2 commit.interval.ms=9", "KSTREAMS_COMMIT_MS"),
-        ("kstreams", "application.id=x", "application.id"),
-        ("spark", "scheduler.mode=FAIR", "scheduler.mode"),
         ("spark", "spark.scheduler.mode=FAIR spark.master=local", "SPARK_MASTER_URL"),
         ("flink", "pipeline.object-reuse", "pipeline.object-reuse"),
     ],

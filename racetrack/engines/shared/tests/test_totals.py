@@ -12,7 +12,7 @@ import pytest
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import age
 from racetrack.engines.shared.upsert.topics import Span, Written
-from racetrack.engines.shared.upsert.totals import EVERY_S, FEW, FIRST_STEP, Known, look
+from racetrack.engines.shared.upsert.totals import EVERY_S, FIRST_STEP, Known, look
 
 pytestmark = pytest.mark.slow
 
@@ -99,11 +99,6 @@ def test_each_sample_holds_the_true_totals_though_few_rows_are_read(run: int, sh
     assert topic.read <= share * topic.rows
 
 
-def test_rows_that_are_few_are_all_read() -> None:
-    topic = Topic(run=3, rows=10 * FEW)
-    assert samples(topic, FEW) == topic.written
-
-
 @pytest.mark.parametrize("stands_still", [b"", b"0"])
 def test_rows_that_do_not_add_one_each_are_read_until_all_keys_are_found(
     stands_still: bytes,
@@ -123,14 +118,6 @@ def test_rows_that_do_not_add_one_each_are_read_until_all_keys_are_found(
     else:
         samples(topic, EVERY)
         assert FIRST_STEP < topic.read < topic.rows
-
-
-def test_what_the_topic_no_longer_has_is_not_asked_for() -> None:
-    topic = Topic(run=1, rows=400, oldest=390)
-    known = Known(KEYS)
-    topic.taken_up_to(400, known)
-    assert (topic.read, known.position) == (10, 400)
-    assert topic.taken_up_to(400, known) == []
 
 
 @pytest.mark.parametrize(("run", "as_fast"), [(1, 1), (30, 1), (9_500, KEYS)])

@@ -85,12 +85,6 @@ def test_a_view_that_it_does_not_make_or_has_not_written_yet_is_not_an_empty_one
         Upsert(topics({SUMMARY: [], ITEMS: []})).read_view(stack(), "item_summary")
 
 
-def test_a_view_that_is_read_once_can_be_asked_for_by_its_key() -> None:
-    upsert = engine(item_summary=[ITEM, UNSOLD])
-    with upsert.reader(upsert.access(stack())) as reader:
-        assert reader.rows("item_summary", "item_id", [2, 3])["name"].to_pylist() == ["b"]
-
-
 # ---- The rows that a client keeps ----------------------------------------------------------------
 
 

@@ -1,5 +1,4 @@
-"""Tests of the addresses and sizes of Spark's processes when each is in its own pod, and of a Spark
-that the user provides, as far as they need no running Spark."""
+"""Tests of a Spark that the user provides, as far as they need no running Spark."""
 
 import socket
 from collections.abc import Iterator
@@ -11,47 +10,8 @@ from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.spark.elsewhere import ELSEWHERE
-from racetrack.engines.spark.services import sparkmaster
-from racetrack.engines.spark.settings import SparkSettings
 from racetrack.errors import SetupError
 from racetrack.stack.elsewhere import RUN_NAME
-from racetrack.stack.service import Context, find_service
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Context:
-    return fakes.pod(
-        "spark",
-        tmp_path,
-        ENGINE_REPLICAS="2",
-        SPARK_CORES="3",
-        SPARK_HEAP="5g",
-        PEER_SPARK_MASTER="boss",
-    )
-
-
-def test_a_worker_has_the_sizes_of_the_settings(context: Context) -> None:
-    argv = " ".join(find_service("sparkworker").launch(context).argv)
-    assert "--memory 5g --cores 3 spark://boss:7077" in argv
-
-
-@pytest.mark.parametrize("name", ["sparkmaster", "sparkworker"])
-def test_executors_find_their_classes(name: str, context: Context) -> None:
-    service = find_service(name)
-    service.launch(context)
-    home = Path(service.launch(context).env["SPARK_HOME"])  # also when it is started again
-    assert (home / "jars").resolve() == context.parts["spark"] / "lib"
-
-
-def test_the_program_waits_for_all_executors_and_leaves_state_where_it_is(context: Context) -> None:
-    settings = SparkSettings.of(context.settings)
-    found = sparkmaster.of_driver(settings, context.parts["spark"], cores=6)
-    assert found["spark.master"] == "spark://boss:7077"
-    assert found["spark.executor.memory"] == "5g"
-    assert found["spark.cores.max"] == 6
-    assert found["spark.scheduler.minRegisteredResourcesRatio"] == 1
-    assert found["spark.locality.wait"] == "1d"
-
 
 SPARK = find_engine("spark")
 OTHERS = "racetrack_20260101_000000_1"

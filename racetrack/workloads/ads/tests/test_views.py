@@ -94,14 +94,6 @@ def test_every_view_of_a_faultless_engine_is_right(db: duckdb.DuckDBPyConnection
         assert compared.compared == len(rows) > 0
 
 
-def test_a_window_begins_with_its_first_millisecond(db: duckdb.DuckDBPyConnection) -> None:
-    windows = db.execute(
-        "SELECT DISTINCT window_start_ms FROM expected.campaign_windows"
-    ).fetchall()
-    first = START_MS // WINDOW_MS * WINDOW_MS
-    assert sorted(windows) == [(first + n * WINDOW_MS,) for n in range(6)]
-
-
 def test_a_view_that_was_lost_or_counted_twice_is_named_and_a_window_in_the_wrong_place_twice(
     db: duckdb.DuckDBPyConnection,
 ) -> None:

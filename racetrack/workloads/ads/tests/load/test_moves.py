@@ -63,9 +63,3 @@ def test_the_first_one_is_after_a_whole_window() -> None:
     database = Database()
     assert source.write(database, [order.work for order in orders]) == 0
     assert database.moves == [order.work for order in orders]
-
-
-def test_a_single_campaign_has_no_other_to_move_to() -> None:
-    source, database = moves(load(ADS_CAMPAIGNS="1")), Database()
-    assert source.write(database, [source.make(0, 0), source.make(1, 0)]) == 2
-    assert database.moves == []

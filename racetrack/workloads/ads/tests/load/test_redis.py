@@ -1,6 +1,5 @@
 """Tests of the content of a real Redis after the generator has seeded it."""
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,8 +7,7 @@ import pytest
 
 from loadgen.config import Reader
 from loadgen.config import load as load_config
-from loadgen.workload import SeedError
-from racetrack.workloads.ads.load import make, redis
+from racetrack.workloads.ads.load import make
 from racetrack.workloads.ads.load.database import seeded
 from racetrack.workloads.ads.tests.load.ads_settings import load
 from tests.redis_server import running_redis
@@ -36,22 +34,3 @@ def test_it_holds_what_mysql_holds(tmp_path: Path) -> None:
         assert server.client.dbsize() == len(ads.rows) + 1
         seed(given={"LOADGEN_REDIS": server.endpoint, **given})
         assert server.client.dbsize() == len(ads.rows) + 1
-
-
-def test_without_a_redis_nothing_is_seeded() -> None:
-    assert load().redis is None
-    assert seed(given={}) == []
-
-
-def test_a_redis_that_does_not_come_is_named(tmp_path: Path) -> None:
-    with running_redis(tmp_path) as server:
-        endpoint = server.endpoint
-    with pytest.raises(SeedError, match=f"{endpoint}.*LOADGEN_REDIS"):
-        seed(deadline_s=time.monotonic(), given={"LOADGEN_REDIS": endpoint})
-
-
-def test_what_redis_refuses_is_reported(tmp_path: Path) -> None:
-    with running_redis(tmp_path) as server:
-        server.client.set(redis.CAMPAIGNS, "no set")
-        with pytest.raises(SeedError, match="refused SADD: -WRONGTYPE"):
-            seed(given={"LOADGEN_REDIS": server.endpoint})

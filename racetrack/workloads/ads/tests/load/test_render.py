@@ -18,7 +18,6 @@ from racetrack.workloads.ads.load.render import (
     SLOT_BYTES,
     PaddedRenderer,
     Renderer,
-    tail_piece,
     to_json,
 )
 from racetrack.workloads.ads.load.sequence import (
@@ -179,20 +178,6 @@ def test_a_padded_event_is_the_same_event_with_another_field(
         longest_event = event._replace(ad_type=longest[0], event_type=longest[1])
         message = to_json(longest_event, DUE_MS, size)
         assert len(message) == size and json.loads(message)["padding"]
-
-
-def test_users_are_as_many_as_the_setting_says() -> None:
-    few, many = (Ids.of(load(ADS_USERS=count)) for count in ("3", "250"))
-    assert few.users == IDS.users[:3] and many.users[:100] == IDS.users
-    assert few._replace(users=IDS.users) == IDS
-    stream = Stream(42, "ad events/0")
-    assert {ad_event(stream, n, few).user_id for n in range(100)} == set(few.users)
-    assert {ad_event(stream, n, many).user_id for n in range(5_000)} == set(many.users)
-
-
-def test_a_time_that_is_not_milliseconds_is_refused() -> None:
-    with pytest.raises(ValueError, match="thirteen"):
-        tail_piece(1_763_712_000)
 
 
 def test_all_of_them_come_equally_often_and_the_kind_does_not_depend_on_the_ad() -> None:

@@ -3,8 +3,6 @@
 import json
 from collections import Counter
 
-from loadgen.clock import NS_PER_S
-from loadgen.schedule import Schedule
 from loadgen.tracers import TracerEvents
 from racetrack.config import load as load_all
 from racetrack.workloads.ads.load.database import seeded
@@ -44,10 +42,3 @@ def test_no_other_event_uses_a_reserved_ad() -> None:
 def test_the_harness_looks_for_the_reserved_campaigns() -> None:
     (view,) = find_workload("ads").traced_views
     assert view.keys(load_all({"WORKLOAD": "ads"})) == RESERVED.campaigns
-
-
-def test_nothing_is_written_to_the_database_and_every_event_counts_as_done() -> None:
-    source = TracerEvents(Schedule.starting(0, 40_000, 1000 * NS_PER_S))
-    assert list(source.due(2 * NS_PER_S)) == []
-    counts = source.counts(2 * NS_PER_S)
-    assert (counts["due"], counts["done"], source.newest[0]) == (80, 80, 80)

@@ -63,12 +63,3 @@ def test_buyers_and_what_they_buy_follow_it_too() -> None:
     buys = [purchases.make(n, 0) for n in range(20_000)]
     assert follows_zipf(Counter(user for user, _, _ in buys), SHOP.users)
     assert follows_zipf(Counter(item for _, item, _ in buys), SHOP.items)
-
-
-def test_a_partition_without_users_gets_nothing_and_one_with_few_gets_a_little() -> None:
-    shop = load(SHOP_USERS="100", EVENTS_PARTITIONS="3", SHOP_KEY_SKEW="4")
-    last = Reserved.of(shop).last_user
-    users = [[u for u in range(1, last + 1) if u != 100], [100, last], [last]]
-    weights = Pageviews(shop, users).weights
-    assert weights[1:] == [1, 0]
-    assert weights[0] == pytest.approx(1_000_000, abs=1)
