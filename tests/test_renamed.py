@@ -1,5 +1,5 @@
-"""Tests that names of the previous release are understood: settings, and keys of JSON files.
-`report/recorded/` has files of the previous schema version."""
+"""Tests that names of the previous release are understood: settings, keys of JSON files, and those
+of the generator's control port. `report/recorded/` has files of the previous schema version."""
 
 import json
 import os
@@ -13,21 +13,34 @@ import pytest
 from click.testing import CliRunner
 from dotenv import dotenv_values
 
+from loadgen import config as of_generator
+from loadgen.commands import Commands
 from racetrack import config as settings
 from racetrack import renamed
 from racetrack.analysis import table
+from racetrack.analysis.table import as_record
 from racetrack.cli.report import publish
 from racetrack.config import REPO
 from racetrack.errors import UsageError
-from racetrack.metrics import ACHIEVED
+from racetrack.metrics import ACHIEVED, PROCESSED
+from racetrack.plan import variants
+from racetrack.plan.model import parse_plan
 from racetrack.report.standings import read_results
 from racetrack.results.folder import read_run
 from racetrack.results.run import SCHEMA_VERSION
+from tests.loadgen.test_control import FakeLoad
 
 RECORDED = Path(__file__).parent / "report" / "recorded"
 (RUN,) = RECORDED.glob("run/*_pg_300")
 RESULT = RECORDED / "previous" / "pg@15.18.json"
 OLD, NEW = "PAGEVIEWS_PARTITIONS", "EVENTS_PARTITIONS"
+PLAN = """
+variants = ["{of}"]
+settings = {{{settings}}}
+[[phase]]
+window = "10s"
+loads = ["1k"]
+"""
 
 
 def content_of(file: Path) -> dict[str, Any]:
@@ -67,6 +80,19 @@ def test_recoveries_and_texts_that_are_compared_name_events_and_tables_stay() ->
         "outcome": "Events were counted 9 ms too early",
         "verdict": {"warnings": ["1 of 30 events", "9.0 events/s of 9", *tables]},
     }
+
+
+def test_an_exported_row_of_the_previous_version_is_read(tmp_path: Path) -> None:
+    (row,) = table.read([RUN]).rows
+    old = {new: old for old, new in renamed.KEYS.items()}
+    record = {old.get(key, key): value for key, value in as_record(row).items()}
+    assert {"requested_pageviews_per_s", "achieved_pageviews_per_s"} < record.keys()
+    file = tmp_path / "before.json"
+    file.write_text(json.dumps({"schema_version": 3, "kind": "report", "records": [record]}))
+    (read,) = table.read([file]).rows
+    assert read.load == row.load
+    for key in (ACHIEVED.key, PROCESSED.key):
+        assert read.values[key] == row.values[key]
 
 
 def test_published_results_of_the_previous_version_are_read_and_written_again(
@@ -116,6 +142,15 @@ def test_two_values_under_two_names_end_a_command_before_it_starts() -> None:
     assert f"{OLD}=8" in done.stderr and f"{NEW}=6" in done.stderr and not done.stdout
 
 
+def test_a_file_with_both_names_is_refused_if_their_values_differ(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text(f"{OLD}=6\n{NEW}=6\n")
+    settings.refuse_unknown_in_files([file])
+    file.write_text(f"{OLD}=8\n{NEW}=6\n")
+    with pytest.raises(UsageError, match=OLD):
+        settings.refuse_unknown_in_files([file])
+
+
 def test_an_old_name_in_a_file_is_understood(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,3 +163,28 @@ def test_an_old_name_in_a_file_is_understood(
     monkeypatch.setenv(NEW, "7")  # the environment takes precedence over the file
     assert settings.load().events_partitions == 7
     assert settings.load({OLD: "9"}).events_partitions == 9
+
+
+def test_an_old_name_in_a_variant_or_a_plan_is_understood() -> None:
+    (variant,) = variants.parse(f"dh[{OLD}=8]")
+    assert str(variant) == f"dh[{NEW}=8]"
+    plan = parse_plan(PLAN.format(of="dh", settings=f"{OLD} = 8"), "mine.toml")
+    assert plan.settings == {NEW: "8"}
+    for of, given in ((f"dh[{OLD}=8 {NEW}=6]", ""), ("dh", f"{OLD} = 8, {NEW} = 6")):
+        with pytest.raises(UsageError, match=NEW):  # two values
+            parse_plan(PLAN.format(of=of, settings=given), "mine.toml")
+
+
+def test_the_generator_understands_old_names() -> None:
+    password = {"MYSQL_PASSWORD": "secret"}
+    assert of_generator.load({**password, OLD: "8"}).partitions == 8
+    assert of_generator.load({**password, OLD: "8", NEW: ""}).partitions == 8
+    with pytest.raises(of_generator.ConfigError, match=rf"{OLD}=.*{NEW}"):
+        of_generator.load({**password, OLD: "8", NEW: "6"})
+
+
+def test_the_control_port_understands_the_old_key() -> None:
+    commands = Commands(FakeLoad())
+    answer = commands.execute(b"set Pageviews_per_second 7").text
+    assert answer == "Setting events_per_second: old value was 50, new value is 7."
+    assert commands.execute(b"get pageviews_per_second").text == "events_per_second 7"

@@ -1,6 +1,7 @@
 """End-to-end test of the whole experiment: its figures are right, and nothing is left behind."""
 
 import csv
+import json
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from racetrack.analysis import raw
 from racetrack.config import load
 from racetrack.engines import find_engine
 from tests.e2e.shared import Door, NothingLeft, skip_if_busy
@@ -92,6 +94,33 @@ def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:
     if used_pct >= HARNESS_MOST_PCT:
         skip_if_busy(folder)  # busy cores also slow the harness down
     assert used_pct < HARNESS_MOST_PCT
+
+
+def test_run_json_reports_what_ran_where_and_when(folder: Path) -> None:
+    run = read_run(folder)
+    assert (run["schema_version"], run["tag"]) == (6, folder.name)
+    assert (run["engine"], run["runtime"]) == (EXAMPLE, "native")
+    assert run["machine"]["cores"] > 0
+    parts = {"racetrack", "python", *OWN, "kafka", "mysql", "debezium"}
+    assert parts <= set(run["versions"])
+    assert all(run["versions"].values())
+    assert run["steps"][0]["name"].startswith("start the stack")
+    assert all(step["started_at"] <= step["ended_at"] for step in run["steps"])
+    assert "racetrack-root" not in json.dumps(run)
+
+
+def test_the_engines_own_lines_agree_with_each_other(folder: Path) -> None:
+    delays = raw.delays(folder, EXAMPLE)
+    totals = [delay.total for delay in delays]
+    assert totals == sorted(totals)
+    for delay in delays:
+        assert delay.timestamp_ms - delay.max_received_at_ms >= delay.dt_ms - 1
+    processed = {}
+    for line in (folder / "curves.csv").read_text().splitlines()[1:]:
+        _at_ms, curve, partition, count = line.split(",")
+        if curve == "processed":
+            processed[partition] = int(count)
+    assert sum(processed.values()) == totals[-1]
 
 
 def test_the_engine_logged_no_error_and_nobody_a_secret(folder: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from racetrack.analysis import raw
+from racetrack.analysis import curves, raw
 from racetrack.analysis.raw import rows_of
 from racetrack.engines import find_engine
 from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
@@ -89,3 +89,14 @@ def test_lag_came_back_each_time(run: dict[str, Any]) -> None:
     debezium, _, _, engine = run["results"]["faults"]
     assert debezium["purchases"]["after_s"] > 0
     assert engine["events"]["after_s"] > run["faults"]["done"][3]["restart_s"]
+
+
+def test_the_engine_s_counts_fell_to_zero(folder: Path, run: dict[str, Any]) -> None:
+    killed = run["faults"]["done"][3]
+    dead_ms = killed["until_ms"] - 1_000 * (killed["restart_s"] + killed["reload_s"])
+    for curve in curves.read(folder).processed:
+        # The engine may have counted until it died, but its count must be 0 before the restart.
+        assert curve.count[curve.at_ms <= dead_ms][-1] == 0
+        after = curve.count[curve.at_ms >= killed["at_ms"]]
+        assert 0 in after
+        assert after[-1] > 0

@@ -9,6 +9,8 @@ from collections import Counter
 import pytest
 
 from racetrack.clock import now_ms
+from racetrack.workloads.shop.load.tracers import Reserved
+from racetrack.workloads.shop.settings import ShopSettings
 from tests.e2e.loadgen_stack import LoadgenStack, Message
 from tests.e2e.shared import WaitUntil
 
@@ -24,6 +26,18 @@ def first_second(loadgen: LoadgenStack) -> list[Message]:
     assert handed == published
     assert min(handed) > 1000
     return loadgen.read([0] * len(handed))
+
+
+def test_the_shop_is_seeded(loadgen: LoadgenStack) -> None:
+    ids = {t: loadgen.sql(f"SELECT id FROM {t} ORDER BY id") for t in ("users", "items")}  # noqa: S608
+    settings = loadgen.settings
+    shop = ShopSettings.of(settings)
+    reserved = Reserved(shop.shop_users, shop.shop_items, settings.events_partitions)
+    assert (reserved.users, reserved.items) == (10_000, 1_000)
+    assert ids["users"] == [(n,) for n in range(1, reserved.last_user + 1)]
+    assert ids["items"] == [(n,) for n in range(1, reserved.last_item + 1)]
+    assert loadgen.sql("SELECT COUNT(*) FROM purchases")[0][0] >= 1
+    assert "Initializing shop database DONE" in loadgen.log()
 
 
 def test_a_pageview_is_as_engines_expect_it(first_second: list[Message]) -> None:
@@ -44,6 +58,20 @@ def test_a_pageview_is_as_engines_expect_it(first_second: list[Message]) -> None
     users = 10_000
     expected = users * (1 - (1 - 1 / users) ** len(first_second))
     assert len(home) == pytest.approx(expected, rel=0.03)
+
+
+def test_purchases_pageviews_take_their_place_in_the_order(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    _, since = loadgen.pause()
+    done = loadgen.stats()["purchases"]["done"]
+    loadgen.rates(4_000, purchases=50)
+    wait_until(lambda: loadgen.stats()["purchases"]["done"] >= done + 250, "250 purchases")
+    loadgen.rates(500, purchases=200)
+    wait_until(lambda: loadgen.stats()["purchases"]["done"] >= done + 650, "650 purchases")
+    handed, published = loadgen.pause()
+    assert handed == published
+    assert in_order(loadgen.read(since))
 
 
 def test_a_purchase_is_a_row_and_a_pageview(loadgen: LoadgenStack, wait_until: WaitUntil) -> None:
@@ -113,3 +141,29 @@ def test_a_new_rate_holds_within_50_ms_and_is_kept_beside_clients_of_all_kinds(
     for partition in range(len(handed)):
         before = due_in(sent_ms - 300, 300, partition)
         assert due_in(answered_ms + 50, 300, partition) == pytest.approx(before * 20, rel=0.1)
+
+
+def test_updates_and_deletions_change_what_is_there(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    loadgen.rates(0)
+    vips = dict(loadgen.sql("SELECT id, is_vip FROM users"))
+    prices = dict(loadgen.sql("SELECT id, price FROM items"))
+    paid = dict(loadgen.sql("SELECT id, purchase_price FROM purchases"))
+    loadgen.ask("set updates_per_second 60")
+    loadgen.ask("set deletes_per_second 20")
+    wait_until(lambda: loadgen.stats()["updates"]["done"] >= 60, "60 updates")
+    wait_until(lambda: loadgen.stats()["deletes"]["done"] >= 20, "20 deletions")
+    with loadgen.control() as control:
+        control.pause()
+        control.settled_counts()
+    counts = loadgen.stats()
+    for kind in ("updates", "deletes"):
+        assert counts[kind]["due"] == counts[kind]["done"] > 0
+    rows = loadgen.sql("SELECT id, status, purchase_price FROM purchases")
+    assert len(rows) == len(paid) - counts["deletes"]["done"]
+    assert {2, 1} <= {status for _, status, _ in rows}
+    # A purchase keeps its price when the item's price changes.
+    assert all(price == paid[row] for row, _, price in rows)
+    assert dict(loadgen.sql("SELECT id, is_vip FROM users")) != vips
+    assert dict(loadgen.sql("SELECT id, price FROM items")) != prices

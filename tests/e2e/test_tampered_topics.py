@@ -1,16 +1,20 @@
-"""End-to-end tests of topics that others change during a run: deleted messages, and new
-partitions. All tests share one broker."""
+"""End-to-end tests of topics that others change during a run: deleted messages, messages of the
+future, and new partitions. All tests share one broker."""
 
+import json
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_END, TopicPartition
+from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
 from racetrack.analysis.raw import rows_of
+from racetrack.clock import now_ms
 from racetrack.probes import broker
 from racetrack.probes.base import CurvesFile
+from racetrack.probes.refused_input import KafkaInput, future_message
 from racetrack.results.folder import RunFolder
+from racetrack.workloads.contract import find_workload
 from tests.e2e.loadgen_stack import TOPIC, LoadgenStack
 from tests.e2e.shared import WaitUntil
 
@@ -51,6 +55,18 @@ def test_start_offsets_that_changed_are_recorded(
     probe.stop()
     curves.close()
     assert [(row["partition"], row["count"]) for row in found()] == [(str(PARTITION), str(deleted))]
+
+
+def test_a_message_of_the_future_is_found(loadgen: LoadgenStack) -> None:
+    kafka, due_ms = loadgen.native.endpoints.kafka, now_ms() + 3_600_000
+    offset = loadgen.broker.end_offsets()[1]
+    value = {"user_id": 1, "url": "/products/1", "channel": "social", "received_at": due_ms}
+    producer = Producer(kafka.librdkafka())
+    producer.produce(TOPIC, json.dumps(value), partition=1)
+    assert producer.flush(10) == 0
+    shop = find_workload("shop")
+    found = future_message(due_ms, 3_600_000, shop, KafkaInput(kafka), {1: offset + 1})
+    assert found and found.startswith(f"{TOPIC}/1 at offset {offset} is 3,600.0 s ahead")
 
 
 def test_new_partitions_are_named(

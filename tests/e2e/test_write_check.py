@@ -128,6 +128,15 @@ def test_a_broker_that_is_paused_for_a_while_gets_the_record_in_a_topic_of_its_o
     assert len(client.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions) == 1
 
 
+@pytest.mark.parametrize("rate", [2_000_000, 0])
+def test_more_than_the_machine_can_take_and_no_load_pass(loadgen: LoadgenStack, rate: int) -> None:
+    loadgen.rates(rate)
+    try:
+        check_writes(loadgen.native, lambda: None)
+    finally:
+        loadgen.rates(0)
+
+
 def test_a_broker_that_hangs_ends_the_check_within_10_s(loadgen: LoadgenStack) -> None:
     loadgen.rates(RATE)
     loadgen.native.pause("broker")

@@ -6,23 +6,30 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loadgen import control
-from loadgen.commands import Commands, Load
+from loadgen.commands import Answer, Commands, Load, Then
+from loadgen.config import ConfigError
 from tests.waiting import wait_until
 
 TIMEOUT_S = 60.0
 
 
 class FakeLoad(Load):
-    """Keeps rates in a dictionary; the test decides when a flush is answered."""
+    """Keeps rates in a dictionary; the test decides when a flush is answered, and whether the
+    statistics hang."""
 
     def __init__(self) -> None:
         self.milli = {"events_per_second": 50_000, "purchases_per_second": 3_000}
         self.flushes: list[Callable[[str], None]] = []
-        self.stats_bytes = 200
+        self.stats_bytes, self.stats_requests = 200, 0
+        self.hangs, self.go_on = threading.Event(), threading.Event()
+        self.go_on.set()
 
     def rates(self) -> dict[str, str]:
         return dict.fromkeys(self.milli, "")
@@ -34,6 +41,10 @@ class FakeLoad(Load):
         self.milli[key] = milli_per_s
 
     def stats_line(self) -> str:
+        self.stats_requests += 1
+        if not self.go_on.is_set():
+            self.hangs.set()
+            self.go_on.wait(TIMEOUT_S)
         return json.dumps({"now_ms": 1, "filler": "x" * self.stats_bytes})
 
     def flush(self, done: Callable[[str], None]) -> None:
@@ -43,17 +54,17 @@ class FakeLoad(Load):
 class Server:
     """A control server on an event loop in a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, **limits: Any) -> None:
         self.load, self.logged = FakeLoad(), list[str]()
         self.loop, self._ending = asyncio.new_event_loop(), asyncio.Event()
         listener = control.listen("127.0.0.1", 0)
         self.address = listener.getsockname()
-        serve = self._serve(listener)
+        serve = self._serve(listener, limits)
         self._thread = threading.Thread(target=self.loop.run_until_complete, args=[serve])
         self._thread.start()
 
-    async def _serve(self, listener: socket.socket) -> None:
-        server = control.ControlServer(self.load, self.logged.append)
+    async def _serve(self, listener: socket.socket, limits: dict[str, Any]) -> None:
+        server = control.ControlServer(self.load, self.logged.append, **limits)
         await server.start(listener)
         while not self._ending.is_set():
             server.broadcast()
@@ -71,8 +82,8 @@ class Server:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server()
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    running = Server(**getattr(request, "param", {}))
     yield running
     running.end()
 
@@ -120,6 +131,13 @@ def test_commands_sent_at_once_are_answered_in_order(server: Server) -> None:
         assert all_from(client) == "Flushed 7 messages\nevents_per_second 50\nGoodbye.\n"
 
 
+def test_piped_commands_are_answered_before_the_end(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(b"get events_per_second\nget purchases_per_second\n")
+        client.shutdown(socket.SHUT_WR)
+        assert all_from(client) == "events_per_second 50\npurchases_per_second 3\n"
+
+
 def test_half_a_line_is_not_executed(server: Server) -> None:
     with server.connect() as client:
         for piece in (b"get page", b"views_per", b"_second\n", b"set events_per_second 100"):
@@ -149,6 +167,9 @@ TLS_HELLO = b"\x16\x03\x01\x00\xf4\x01\x00\x00\xf0\x03\x03"
     "request_bytes",
     [
         FETCH,
+        b"GET /" + b"x" * 900 + b" HTTP/1.0\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"host: 127.0.0.1\n",
         TLS_HELLO,
     ],
 )
@@ -175,11 +196,35 @@ def test_a_client_that_never_reads_is_dropped_and_stalls_nobody(server: Server) 
     deaf.close()
 
 
+@pytest.mark.parametrize("server", [{"max_clients": 1}], indirect=True)
+def test_one_client_too_many_is_refused(server: Server) -> None:
+    with server.connect(), socket.create_connection(server.address, TIMEOUT_S) as second:
+        assert "1 clients are connected already" in line_from(second)
+
+
+def test_a_taken_port_is_an_error_that_names_the_setting(server: Server) -> None:
+    with pytest.raises(ConfigError, match="COMMAND_ENDPOINT"):
+        control.listen(*server.address)
+
+
+@given(st.binary(max_size=200))
+def test_any_line_has_an_answer(line: bytes) -> None:
+    load = FakeLoad()
+    answer = Commands(load).execute(line)
+    assert isinstance(answer, Answer)
+    assert answer.text or not line.split() or answer.then is Then.FLUSH
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        "set events_per_second",
         "set events_per_second 10000001",
+        "set events_per_second 1e3",
+        "set events_per_second " + "9" * 900,
         "set nothing 1",
+        "get",
+        "stats now",
         "dance",
     ],
 )

@@ -5,14 +5,15 @@ import contextlib
 import selectors
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import psutil
 import pytest
 
 from loadgen import control
-from loadgen.control_process import ControlProcess
-from tests.loadgen.test_control import FakeLoad, all_from, ask, connected, line_from
+from loadgen.control_process import STATS_FOR_S, ControlProcess
+from tests.loadgen.test_control import TIMEOUT_S, FakeLoad, all_from, ask, connected, line_from
 from tests.waiting import wait_until
 
 
@@ -70,6 +71,32 @@ def test_what_clients_send_reaches_the_generator(generator: Generator) -> None:
         generator.load.flushes[0]("Flushed 7 messages")
         assert all_from(client).endswith("Flushed 7 messages\nGoodbye.\n")
     assert any("new value is 9" in line for line in generator.logged)
+
+
+@pytest.mark.slow
+def test_statistics_are_made_once_for_all_who_ask(generator: Generator) -> None:
+    began_s = time.monotonic()
+    with contextlib.ExitStack() as crowd:
+        clients = [crowd.enter_context(generator.connect()) for _ in range(40)]
+        for client in clients:
+            client.sendall(b"stats\n" * 500 + b"quit\n")
+        for client in clients:
+            assert all_from(client).count("now_ms") == 500
+    assert generator.load.stats_requests <= (time.monotonic() - began_s) / STATS_FOR_S + 1
+
+
+@pytest.mark.slow
+def test_nobody_is_greeted_while_the_generator_hangs(generator: Generator) -> None:
+    generator.connect().close()
+    generator.load.go_on.clear()
+    assert generator.load.hangs.wait(TIMEOUT_S)
+    with socket.create_connection(generator.address) as client:
+        client.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        generator.load.go_on.set()
+        client.settimeout(TIMEOUT_S)
+        assert line_from(client) == "LOADGEN Connected."
 
 
 def test_a_process_that_dies_is_replaced_and_has_the_rates(generator: Generator) -> None:

@@ -1,4 +1,7 @@
-"""Tests of the histogram of lateness, and of the window of recent figures."""
+"""Tests of the counters that the generator's processes share, and of the histogram of lateness."""
+
+import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -9,6 +12,25 @@ from loadgen.clock import NS_PER_MS
 from loadgen.stats import Sample, Window
 
 PARTITIONS, WORKERS = 3, 2
+
+
+@pytest.fixture
+def shared() -> Iterator[tuple[c.Counters, c.Counters]]:
+    """Yield two objects for the same shared memory."""
+    fd = c.create_fd(PARTITIONS, WORKERS)
+    yield c.Counters(fd, PARTITIONS, WORKERS), c.Counters(fd, PARTITIONS, WORKERS)
+    os.close(fd)
+
+
+def test_one_side_sees_what_the_other_counts(shared: tuple[c.Counters, c.Counters]) -> None:
+    worker, control = shared
+    worker.word[worker.partition(2) + c.HANDED] += 5
+    worker.word[worker.worker(1) + c.CPU_NS] = 7
+    worker.late(1, 900, 4)
+    assert control.column(c.HANDED) == [0, 0, 5]
+    assert control.of_worker(1, c.CPU_NS) == 7
+    assert sum(control.lateness(WORKERS)) == 4
+    assert control.column(c.REFUSED) == [0, 0, 0]
 
 
 @given(st.integers(-10, 2**36 - 1))

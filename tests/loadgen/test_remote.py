@@ -12,7 +12,7 @@ import pytest
 
 from loadgen import config, host
 from loadgen import counters as c
-from loadgen.clock import Clock
+from loadgen.clock import NS_PER_MS, Clock
 from loadgen.control import GREETING
 from loadgen.worker_process import REMOTE_WORKER, WorkerProcess
 from tests.ports import free_ports
@@ -99,6 +99,12 @@ def test_counters_arrive_before_the_report_that_all_was_sent(pool: Pool) -> None
     pool.worker.send(do="flush", token="flush/1")
     pool.until(lambda: pool.has("flushed"))
     assert pool.counters.column(c.HANDED)[2] == 7
+
+
+def test_the_worker_has_the_clock_of_the_pool(pool: Pool) -> None:
+    pool.until(lambda: pool.has("log"))
+    (log,) = (report["text"] for report in pool.reports if report["event"] == "log")
+    assert 0 <= pool.clock.now_ns() - int(log) < 5_000 * NS_PER_MS
 
 
 @pytest.mark.slow

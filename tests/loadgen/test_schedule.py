@@ -2,10 +2,12 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.clock import NS_PER_S
+from loadgen.generator import partition_schedules
 from loadgen.schedule import Schedule
 
 PER_SECOND = 1000 * NS_PER_S  # the denominator of milli-rates
@@ -41,6 +43,24 @@ def reference(first: int, later: list[tuple[int, int]], part: int, t_ns: int) ->
     return int(total)
 
 
+def test_a_steady_rate_is_exact_after_a_day() -> None:
+    schedule = Schedule.starting(START_NS, 50_000, PER_SECOND)
+    assert schedule.due_by(START_NS + 86_400 * NS_PER_S) == 50 * 86_400
+
+
+def test_rate_zero_pauses_and_what_was_due_stays_due() -> None:
+    schedule = Schedule.starting(START_NS, 10_000, PER_SECOND)
+    schedule.change(START_NS + NS_PER_S, 0)
+    assert schedule.due_by(START_NS + 100 * NS_PER_S) == 10
+    assert schedule.when(11) is None
+    with pytest.raises(ValueError, match="never due"):
+        schedule.due_at(11)
+    schedule.change(START_NS + 100 * NS_PER_S, 10_000)
+    assert schedule.when(11) == START_NS + 100 * NS_PER_S + NS_PER_S // 10
+    with pytest.raises(ValueError, match="earlier"):
+        schedule.change(START_NS + 99 * NS_PER_S, 3)
+
+
 @given(rates, changes, phases, st.integers(min_value=0, max_value=80 * NS_PER_S))
 def test_due_by_is_the_integral_of_the_rate(
     first: int, later: list[tuple[int, int]], part: int, after_ns: int
@@ -74,3 +94,16 @@ def test_forgetting_what_is_settled_changes_no_answer_about_the_rest(
     for number in (settled + 1, settled + 2, settled + 1000):
         assert short.when(number) == whole.when(number)
     assert short.due_by(last_ns + NS_PER_S) == whole.due_by(last_ns + NS_PER_S)
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.integers(min_value=0, max_value=3000), min_size=1, max_size=20).filter(any),
+    st.integers(min_value=0, max_value=1_000_000),
+)
+def test_the_partitions_rates_add_up_to_the_whole(user_counts: list[int], rate: int) -> None:
+    schedules = partition_schedules(START_NS, user_counts)
+    for schedule, users in zip(schedules, user_counts, strict=True):
+        schedule.change(START_NS, rate * 1000 * users)
+    due = sum(schedule.due_by(START_NS + 1000 * NS_PER_S) for schedule in schedules)
+    assert abs(due - rate * 1000) < len(user_counts)

@@ -27,6 +27,7 @@ class FakeShop:
         self.rows: list[Row] = []
         self.tried: list[list[Row]] = []
         self.order: list[str] = []
+        self.empty = False
         self.away = False
         self.go_on = threading.Event()
         self.go_on.set()
@@ -44,7 +45,7 @@ class FakeShop:
         if self.away:
             raise MySqlError("2003: Can't connect")
         self.order += [change.decide.__name__ for change in changes]
-        return 0
+        return len(changes) if self.empty else 0
 
 
 class Bench:
@@ -144,3 +145,14 @@ def test_what_is_due_first_is_written_first_whatever_it_is() -> None:
     order = "purchase new_price purchase other_vip_flag purchase cancellation next_status"
     assert bench.shop.order == order.split()
     assert (bench.purchases.done, bench.updates.done, bench.deletes.done) == (3, 3, 1)
+
+
+def test_a_change_that_finds_no_row_is_refused_and_reported() -> None:
+    bench = Bench()
+    bench.shop.empty = True
+    bench.deletes.schedule.change(bench.start_ns, 10_000)
+    bench.start(1.05)
+    bench.writer.stop(TIMEOUT_S)
+    bench.writer.log_refused()
+    assert (bench.deletes.done, bench.deletes.refused) == (0, 10)
+    assert any("no row is left to change" in line for line in bench.logged)

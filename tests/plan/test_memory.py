@@ -74,7 +74,25 @@ def test_a_run_that_does_not_fit_on_a_heap_is_divided_alike_in_all_repeats() -> 
     assert again == roomy
 
 
+def test_stacks_that_a_plan_asks_for_keep_their_order_when_others_are_divided() -> None:
+    text = FULL.replace(
+        "{ saturate", '{ warm_up = "9s", at = "saturation", fresh = true },{ saturate'
+    )
+    plan = resolved(text, SMALL)
+    roomy = with_room(plan, {plan.variants[0]: CAPACITY_PER_S})
+    legs = [cell.leg for cell in roomy.cells if cell.repeat == 2]
+    assert legs == list(range(1, len(legs) + 1)) and len(legs) > 2
+    assert roomy.cells[-1].loads == ()
+
+
 def test_an_engine_that_keeps_no_events_and_a_small_capacity_need_one_stack() -> None:
     for name, per_s in ((KEEPS_NONE, 1e9), (KEEPS, 100.0)):
         plan = resolved(FULL, name)
         assert with_room(plan, {name: per_s}) == plan
+
+
+def test_a_load_that_fits_on_no_stack_is_named() -> None:
+    text = f'variants = ["{KEEPS}"]\n[[phase]]\nwindow = "60s"\nloads = ["1k", "5M"]'
+    roomy = with_room(resolved(text))
+    assert [cell.loads for cell in roomy.cells] == [("1k",), ("5M",)]
+    assert any("may fill its heap" in remark for remark in roomy.remarks)

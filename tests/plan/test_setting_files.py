@@ -67,6 +67,14 @@ def test_a_section_holds_for_its_workload_and_overrides_lines_above(write_file: 
         "# A title.\n\n# all\nLOADGEN_SEED=1\n[shop]\n# one\n# reason\nLOADGEN_SEED='2'\n"
         "[ads]\nENGINE_REPLICAS=2\n"
     )
+    given = [
+        (each.name, each.value, each.workload, each.reason) for each in read_file(FIRST, TUNED)
+    ]
+    assert given == [
+        ("LOADGEN_SEED", "1", "", ("all",)),
+        ("LOADGEN_SEED", "2", "shop", ("one", "reason")),
+        ("ENGINE_REPLICAS", "2", "ads", ()),
+    ]
     plan = resolved(f"{FIRST}@tuned", workload="shop")
     assert plan.cells[0].settings == {"LOADGEN_SEED": "2", "WORKLOAD": "shop"}
     assert any("LOADGEN_SEED=2" in remark for remark in plan.remarks)
@@ -86,13 +94,34 @@ def test_what_has_no_effect_with_the_workload_is_skipped_and_named(write_file: W
         resolved(f"{engine}[{name}=true]", workload=other)
 
 
+def test_a_variant_of_which_nothing_is_left_is_left_out_and_named(write_file: WriteFile) -> None:
+    engine, name, workload, other = limited()
+    tuned = f"{engine}@tuned"
+    write_file(f"[{workload}]\n# why\n{name}=true\n", engine)
+    assert resolved(engine, tuned, workload=workload).variants == (engine, tuned)
+    plan = resolved(tuned, engine, workload=other)
+    assert plan.variants == (engine,)
+    assert any(f"{tuned} is left out" in remark for remark in plan.remarks)
+    assert resolved(tuned, workload=other).variants == (tuned,)
+
+
+def test_default_is_the_engine_without_a_file() -> None:
+    assert resolved(f"{FIRST}@default").variants == (FIRST,)
+    with pytest.raises(UsageError, match="twice"):
+        resolved(FIRST, f"{FIRST}@default")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "named"),
     [
         ("# why\nNO_SUCH_SETTING=1\n", 2, "NO_SUCH_SETTING"),
         ("\n# why\n{other}=1\n", 3, "{other}"),
+        ("# why\nSHOP_USERS=9\n", 2, "SHOP_USERS"),
+        ("# why\nWORKLOAD=ads\n", 2, "WORKLOAD"),
         ("# why\nENGINE_REPLICAS=many\n", 2, "ENGINE_REPLICAS"),
         ("# why\nLOADGEN_SEED=1\n# why\nLOADGEN_SEED=2\n", 4, "LOADGEN_SEED"),
+        ("[nosuch]\n", 1, "nosuch"),
+        ("loadgen_seed = 1\n", 1, "loadgen_seed"),
     ],
 )
 def test_an_error_names_file_line_and_setting(

@@ -3,6 +3,7 @@ windows and resumption."""
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,20 +15,24 @@ from racetrack import config, terminal
 from racetrack.analysis.table import Row, read
 from racetrack.cli.compare import outcome_code
 from racetrack.config import Settings
-from racetrack.errors import UsageError
+from racetrack.errors import SetupError, UsageError
 from racetrack.plan.model import find_plan, parse_plan
 from racetrack.plan.resolve import Options, ResolvedPlan, recorded, resolve
+from racetrack.report.sheet import sheet
 from racetrack.results.experiment import ExperimentRecord, read_experiment
+from racetrack.results.figures import Throughput
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import PartOf, RunArguments
 from racetrack.run.experiment import run_once
 from racetrack.run.faults import parse
+from racetrack.run.limits import too_slow
 from racetrack.run.phases import rounded_down
 from racetrack.run.runner import (
     Runner,
     RunOnce,
     begin,
     keep_runtime,
+    require_possible,
     with_runtime,
 )
 from racetrack.run.session import Session
@@ -36,6 +41,7 @@ from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
 from tests.run.fakes import FakeEngine, FakeStack
 from tests.run.fluid_session import FakeClock, FluidSession
+from tests.service_facts import OUTSIDE
 from tests.some_engines import TWO
 
 SWIFT, SLOW = TWO
@@ -53,6 +59,7 @@ phase = [
 ]
 """
 ONCE = QUICK.replace("repeats = 2", "repeats = 1")
+WARM_UP = '{ warm_up = "5s", at = "lowest" }'
 SATURATED = '{ warm_up = "20s", at = "saturation" }'
 SATURATE = '{ saturate = "20s", hold = "20s", batch = "10s" }'
 
@@ -189,6 +196,33 @@ def test_all_runs_of_a_plan_have_the_runtime_for_which_auto_stands(
     assert with_runtime(chosen, lines.append) == chosen and len(lines) == 1
 
 
+@pytest.mark.usefixtures("debian")
+def test_a_plan_is_refused_with_the_engine_that_needs_containers() -> None:
+    with pytest.raises(SetupError, match="materialized"):  # there is no Docker
+        require_possible(with_runtime(planned("dh", "mz"), print))
+
+
+@pytest.mark.parametrize(
+    ("variant", "environment", "is_read"),
+    [
+        ("dh[DEEPHAVEN_HEAP=2g]", {}, True),
+        ("dh[DEEPHAVEN_HEAP=2g]", {"DEEPHAVEN_URL": "http://d.example:1"}, False),
+        ("dh[DEEPHAVEN_PUBLISH=true]", {"DEEPHAVEN_URL": "http://d.example:1"}, True),
+        ("flink[FLINK_PROPERTIES=a=b]", {"FLINK_GATEWAY_URL": "http://f.example:1"}, True),
+        ("pg[POSTGRES_BATCH_MS=50]", {"POSTGRES_URL": "postgres://p@p.example/p"}, True),
+        ("pg[POSTGRES_SHARED_BUFFERS=64MB]", {"POSTGRES_URL": "postgres://p@p.example/p"}, False),
+        ("pg[KAFKA_HEAP=2g]", OUTSIDE, False),
+    ],
+)
+def test_a_setting_of_a_variant_that_no_started_service_reads_is_refused(
+    variant: str, environment: dict[str, str], is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with nullcontext() if is_read else pytest.raises(UsageError, match="has no effect"):
+        assert require_possible(planned(variant))[0] == "native"
+
+
 @pytest.mark.slow
 def test_a_resumed_plan_keeps_the_runtime_of_its_runs(fakes: Fakes, debian: Path) -> None:
     folder, record = fakes.run()
@@ -269,6 +303,17 @@ def test_a_capacity_is_a_lower_bound_if_other_cores_were_busy(
 
 
 def test_a_lower_bound_names_who_was_too_slow(fakes: Fakes) -> None:
+    def named(handed_over_per_s: float, published_per_s: float) -> str:
+        rates = Throughput(
+            offered_per_s=100,
+            handed_over_per_s=handed_over_per_s,
+            published_per_s=published_per_s,
+            processed_per_s=80,
+        )
+        return too_slow(rates)
+
+    assert named(100, 80).startswith("the broker")
+    assert named(100, 100).startswith("generator and broker")
     folder, _ = fakes.run(ONCE, (SLOW,), hands_over_per_s=8_000)
     row = saturated(folder)
     assert row.at_least == {"capacity_per_s"} and "the generator" in row.remark
@@ -361,6 +406,27 @@ def test_a_load_whose_events_do_not_fit_is_not_offered_and_named(fakes: Fakes) -
 
 
 @pytest.mark.slow
+def test_loads_that_do_not_fit_beside_others_are_measured_on_another_stack(fakes: Fakes) -> None:
+    text = phases(WARM_UP, window("1k"), SATURATE, window("50%", "60%", "80%"))
+    # Room for 521,000 events of 163 bytes: fewer than at saturation. The shares have 195,000,
+    # 234,000 and 312,000.
+    folder, record = fakes.run(text, (f"{SWIFT}[DEEPHAVEN_HEAP=180m]",))
+    shares = [(f"{share} % of capacity", "ok") for share in (50, 60, 80)]
+    assert measured(folder) == [("1,000/s", "ok"), *shares, ("saturation", "ok")]
+    assert len(fakes.sessions) == len(record.runs) == 3
+
+
+@pytest.mark.parametrize(("disturbed_s", "stacks"), [(0, 2), (1e9, 1)])
+def test_no_stack_follows_a_void_one(fakes: Fakes, disturbed_s: float, stacks: int) -> None:
+    # 137,000 events fit, but not below the share of the heap at which G1 begins to mark.
+    variant = f"{SWIFT}[DEEPHAVEN_HEAP=30m]"
+    text = phases(WARM_UP, window("4k", "5k"))
+    _, record = fakes.run(text, (variant,), disturbed_until_s=disturbed_s)
+    assert len(fakes.sessions) == stacks
+    assert (record.runs[-1].outcome == "ok") == (disturbed_s == 0)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("each", "minutes"), [(1e-7, 25.0), (0.0, float("inf")), (None, None)])
 def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
     fakes: Fakes, each: float | None, minutes: float | None
@@ -398,6 +464,37 @@ def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fak
     assert outcome_code(record) == 1
     assert outcome_code(fakes.resume(folder)) == 0  # resumed, it is scouted again
     assert len(read([folder]).rows) == 12
+
+
+@pytest.mark.slow
+def test_a_scout_that_counts_nothing_has_failed(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CAPACITY, SWIFT, 0.0)
+    folder = fakes.begin(find_plan("recovery").read_text())
+    runs = OneWindowRuns()
+    record = fakes.carry_out(folder, runs)
+    assert list(record.scouted_per_s) == [SLOW]
+    assert {name for name, _ in runs.made} == {SLOW}
+    assert outcome_code(record) == 1
+    assert any(SWIFT in reason for reason in sheet(read([folder])).left_out)
+
+
+@pytest.mark.slow
+def test_an_engine_that_dies_at_a_share_of_its_capacity_ends_its_run_only(fakes: Fakes) -> None:
+    def dies(session: FluidSession) -> None:
+        if session.service == SWIFT and len(fakes.sessions) > 1:
+            session.dies_at_s = 20  # in the second window
+
+    fakes.change = dies
+    text = phases(window("50%", "95%"), SATURATE)
+    folder, record = fakes.run(f"scout = '60s'\n{text}")
+    assert {run.variant: run.outcome == "ok" for run in record.runs} == {SWIFT: False, SLOW: True}
+    outcomes = dict(measured(folder, SWIFT))
+    assert outcomes["50 % of capacity"] == "ok"
+    assert outcomes["95 % of capacity"] == "the engine ended: out of memory"
+    for named in ("95 % of capacity", outcomes["95 % of capacity"]):
+        assert named in outcomes["saturation"]
 
 
 SWEEP = """
@@ -486,11 +583,20 @@ def test_a_resumed_experiment_has_the_settings_that_it_began_with(
     assert {run.settings["engine_replicas"] for run in made} == {2}
 
 
-def test_a_foreign_plan_is_not_carried_on(fakes: Fakes) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record["plan"].update(more=1),
+        lambda record: record["runs"].clear(),
+        lambda record: record["plan"]["cells"][0]["phases"][2].update(loads=["zzz"]),
+    ],
+    ids=["plan", "runs", "loads"],
+)
+def test_a_foreign_plan_is_not_carried_on(fakes: Fakes, change: Callable[[Any], object]) -> None:
     folder = fakes.begin()
     file = folder / "experiment.json"
     record = json.loads(file.read_text())
-    record["runs"].clear()
+    change(record)
     file.write_text(json.dumps(record))
     with pytest.raises(UsageError, match="can't be carried on"):
         fakes.carry_out(folder)

@@ -10,7 +10,7 @@ from loadgen.config import Reader
 from loadgen.config import load as load_config
 from racetrack.workloads.nexmark.load.events import NexmarkEvents
 from racetrack.workloads.nexmark.load.render import Renderer, message
-from racetrack.workloads.nexmark.load.sequence import RESERVED_EVENTS, event
+from racetrack.workloads.nexmark.load.sequence import RESERVED_EVENTS, Auction, event
 from racetrack.workloads.nexmark.load.settings import NexmarkSettings, load
 from racetrack.workloads.nexmark.tests.load.test_sequence import schedule, texts
 from tests.loadgen.messages import message_ffi, rendered
@@ -87,3 +87,14 @@ def test_tracer_events_are_bids_whose_prices_count_them_per_auction() -> None:
         highest[bid["auction"]] = bid["price"]
         assert bid["channel"] == f"tracer-{partition + 1}"
     assert highest and set(highest.values()) == {3}
+
+
+def test_for_q3_they_are_auctions_of_the_reserved_seller() -> None:
+    events = NexmarkEvents(settings_of(NEXMARK_QUERIES="q3"), message_ffi())
+    found = [events.derived("tracer_event", n) for n in range(6 * PARTITIONS)]
+    auctions = [(partition, each) for partition, each in found if isinstance(each, Auction)]
+    assert len(auctions) == len(found)
+    for partition in range(PARTITIONS):
+        ids = [each.id % 2**32 for of, each in auctions if of == partition]
+        assert ids == [1, 2, 3, 4, 5, 6]
+    assert {each.category for _, each in auctions} == {10}
