@@ -5,6 +5,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +20,16 @@ from racetrack.install.lockfiles import PYPI_LOCKS
 from racetrack.install.recipe import Site
 from racetrack.plugins import REPO
 from tests.install.conftest import said_by
+
+LISTED = """\
+:env:.find-links='https://links.example/\\nhere not-here'
+:env:.index-url='https://b.example/simple'
+download.retries='9'
+global.cert='/home/me/ca.pem'
+global.index-url='https://a.example/simple'
+global.timeout='10'
+install.timeout='20'
+"""
 
 
 @pytest.fixture
@@ -104,6 +115,11 @@ A, B = "https://a.example", "https://b.example"
             },
         ),
         (
+            {"find-links": f"{A}/\n/missing\n/usr file:///usr file:///missing"},
+            {},
+            {"UV_FIND_LINKS": f"{A}/,/usr,file:///usr"},
+        ),
+        (
             {"trusted-host": "a\nb", "proxy": "http://proxy:1", "timeout": "180", "no-index": "0"},
             {"http_proxy": "http://other:2"},
             {
@@ -114,6 +130,13 @@ A, B = "https://a.example", "https://b.example"
                 "UV_NO_INDEX": None,
             },
         ),
+        ({"cert": "/ca.pem"}, {}, {"SSL_CERT_FILE": "/ca.pem", "UV_SYSTEM_CERTS": None}),
+        # Of the user's own variables for uv, only those for reaching packages are kept.
+        (
+            {"index-url": A},
+            {"UV_DEFAULT_INDEX": "https://uv.example", "UV_SYSTEM_PYTHON": "1"},
+            {"UV_DEFAULT_INDEX": "https://uv.example", "UV_SYSTEM_PYTHON": None},
+        ),
     ],
 )
 def test_uv_gets_pips_configuration(
@@ -121,6 +144,34 @@ def test_uv_gets_pips_configuration(
 ) -> None:
     found = pip.uv_environment(settings, environ)
     assert {name: found.get(name) for name in expected} == expected
+
+
+def test_of_pips_options_the_environment_wins_then_those_of_install() -> None:
+    assert pip.parse(LISTED) == {
+        "find-links": "https://links.example/\nhere not-here",
+        "index-url": "https://b.example/simple",
+        "cert": "/home/me/ca.pem",
+        "timeout": "20",
+    }
+
+
+@pytest.mark.slow
+def test_pip_installs_whatever_else_the_user_has_configured(
+    python_site: Site, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "hostile.conf"
+    configuration.write_text(
+        "[global]\nuser = true\nrequire-virtualenv = true\ndry-run = true\nquiet = 2\n"
+        "python = /missing\nconstraint = /missing\n"
+        f"[install]\nno-binary = :all:\nprefix = /missing\nno-index = true\nfind-links = {shelf}\n"
+    )
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(configuration))
+    for option in ("USER", "REQUIRE_VIRTUALENV", "DRY_RUN"):
+        monkeypatch.setenv(f"PIP_{option}", "1")
+    install = (*pip.command(), "install", *pypi.PIP_OPTIONS, "--target", python_site.folder)
+    environment = pip.install_environment(pip.settings())
+    python_site.run(*install, "tiny", doing="installing tiny", env=environment)
+    assert (python_site.folder / "tiny" / "__init__.py").exists()
 
 
 @pytest.mark.slow
@@ -137,6 +188,21 @@ def test_pips_configuration_is_what_pip_itself_reports(
     configuration.write_text("no section\n")
     with pytest.raises(SetupError, match=r"pip\.conf"):
         pip.settings()
+
+
+def test_the_locks_hold_every_dependency_and_tests_run_with_those_of_the_harness() -> None:
+    project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
+    own = project["dependencies"]
+    every = {
+        pypi.HARNESS_LOCK: own,
+        pypi.TESTS_LOCK: [*own, *project["optional-dependencies"]["dev"]],
+    }
+    for lock, requirements in every.items():
+        for requirement in requirements:
+            name = re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+            assert pypi.pinned(lock, name), "see the lock's first lines"
+    harness, tests = (set(re.findall(r"^\S+==[^\s;\\]+", of.read_text(), re.M)) for of in every)
+    assert harness < tests
 
 
 @pytest.mark.parametrize("lock", [lock.file for lock in PYPI_LOCKS], ids=str)
