@@ -246,17 +246,16 @@ def resolve(
     name: str,
     options: Options = Options(),
     *,
-    environment: Mapping[str, str] | None = None,
     memory_bytes: int | None = None,
     cores: Sequence[int] | None = None,
 ) -> ResolvedPlan:
-    """Resolve a plan. `environment` are the variables that the user has set; `memory_bytes` and
-    `cores` those of the machine, by default this one.
+    """Resolve a plan, with the settings in the environment. `memory_bytes` and `cores` are those of
+    the machine, by default this one.
 
     Raises:
         UsageError: the plan is not possible; nothing was started.
     """
-    environment = _settings_in(os.environ if environment is None else environment)
+    environment = _settings_in(os.environ)
     if options.queries and not options.workload:
         of_plan = _not_given(plan.settings, plan, frozenset(environment))
         options = replace(options, workload=of_plan.get("WORKLOAD"))

@@ -34,7 +34,7 @@ CAPACITY_PER_S = 285_000
 
 def resolved(text: str, *variants: str) -> ResolvedPlan:
     plan, options = parse_plan(text, "my.toml"), Options(variants=variants, seed=1)
-    return resolve(plan, "my.toml", options, environment={}, cores=(0, 1))
+    return resolve(plan, "my.toml", options, cores=(0, 1))
 
 
 def parts(plan: ResolvedPlan, repeat: int) -> list[list[str]]:

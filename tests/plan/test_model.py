@@ -1,8 +1,6 @@
 """Tests of the grammar of variants, and of the errors of a plan, which name the key path and what
 is allowed there."""
 
-import os
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -20,13 +18,12 @@ WINDOW = '[[phase]]\nwindow = "10s"\n'
 def resolved(
     text: str,
     *names: str,
-    environment: Mapping[str, str] | None = None,
     cores: tuple[int, ...] = (),
     **options: Any,
 ) -> ResolvedPlan:
     chosen = Options(variants=names, **options)
     plan = parse_plan(text, "my.toml")
-    return resolve(plan, "my.toml", chosen, environment=environment or {}, cores=cores)
+    return resolve(plan, "my.toml", chosen, cores=cores)
 
 
 @pytest.mark.parametrize(
@@ -123,24 +120,30 @@ def test_each_value_of_a_setting_is_a_variant_of_each_engine() -> None:
     assert sorted(times) == [20, 120]
 
 
-def test_the_settings_of_the_environment_are_part_of_the_plan_but_no_secret_and_no_place() -> None:
+def test_the_settings_of_the_environment_are_part_of_the_plan_but_no_secret_and_no_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kept = {"ENGINE_REPLICAS": "2", "RUNTIME": "native"}
-    given = {**kept, "MYSQL_ROOT_PASSWORD": "x", "KAFKA_PORT": "1", "HOME": "/"}
-    plan = resolved(LOADED, FIRST, environment=given)
-    assert plan.environment == kept
+    others = {"MYSQL_ROOT_PASSWORD": "x", "KAFKA_PORT": "1"}
+    for name, value in (kept | others).items():
+        monkeypatch.setenv(name, value)
+    plan = resolved(LOADED, FIRST)
+    assert kept.items() <= plan.environment.items()
+    assert not {*others, "HOME"} & plan.environment.keys()
     assert plan.settings_of(plan.cells[0])["ENGINE_REPLICAS"] == "2"
 
 
-def test_settings_follow_the_order_of_precedence() -> None:
+def test_settings_follow_the_order_of_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (
         'cores = "shared"\n'
         "settings = { LOADGEN_SEED = 1, BROKER_REPLICAS = 1, ENGINE_REPLICAS = 1 }\n"
         f'{LOADED}\n[[variant]]\nof = "{FIRST}[ENGINE_REPLICAS=2]"\n'
     )
-    given = {"LOADGEN_SEED": "9", "ENGINE_REPLICAS": "9"}
-    (mine,) = resolved(text, environment=given, workload="ads").cells
+    monkeypatch.setenv("LOADGEN_SEED", "9")
+    monkeypatch.setenv("ENGINE_REPLICAS", "9")
+    (mine,) = resolved(text, workload="ads").cells
     assert mine.settings == {"BROKER_REPLICAS": "1", "ENGINE_REPLICAS": "2", "WORKLOAD": "ads"}
-    (fixed,) = resolved(f"fixed = true\n{text}", environment=given).cells
+    (fixed,) = resolved(f"fixed = true\n{text}").cells
     assert fixed.settings["LOADGEN_SEED"] == "1"
 
 
@@ -160,7 +163,7 @@ def test_an_engine_has_cores_of_its_own_unless_the_user_assigns_cores(
 ) -> None:
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    made = resolved(LOADED, *TWO, environment=os.environ, cores=cores)
+    made = resolved(LOADED, *TWO, cores=cores)
     for cell in made.cells:
         names = ("ENGINE_CPUS", "HARNESS_CPUS")
         assert tuple(cell.settings.get(name, "") for name in names) == expected

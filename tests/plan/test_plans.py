@@ -8,7 +8,7 @@ from racetrack.plan.resolve import Options, ResolvedPlan, resolve
 
 def resolved(name: str, *variants: str, seed: int = 1) -> ResolvedPlan:
     plan, chosen = read_plan_file(find_plan(name)), Options(variants=variants, seed=seed)
-    return resolve(plan, name, chosen, environment={}, memory_bytes=24 << 30, cores=(0, 1))
+    return resolve(plan, name, chosen, memory_bytes=24 << 30, cores=(0, 1))
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def write_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteFile:
 
 def resolved(*names: str, workload: str | None = None) -> ResolvedPlan:
     options = Options(variants=names, workload=workload)
-    return resolve(parse_plan(LOADED, "my.toml"), "my.toml", options, environment={})
+    return resolve(parse_plan(LOADED, "my.toml"), "my.toml", options)
 
 
 def limited() -> tuple[str, str, str, str]:

@@ -64,7 +64,7 @@ def test_both_stand_beside_each_other_with_the_verdict_here(lines: list[str]) ->
 
 def test_the_plan_has_the_engines_and_rates_of_the_table() -> None:
     file = find_plan("as-published")
-    plan = resolve(read_plan_file(file), file.stem, environment={})
+    plan = resolve(read_plan_file(file), file.stem)
     assert file.parent == PLANS and plan.repeats == 1
     reference = read_reference(plan.reference)
     offered = [(cell.engine, load_of(load).per_s) for cell in plan.cells for load in cell.loads]

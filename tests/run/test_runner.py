@@ -73,7 +73,7 @@ def phases(*each: str) -> str:
 
 
 def planned(*variants: str, text: str = QUICK) -> ResolvedPlan:
-    return resolve(parse_plan(text, "my"), "my", Options(variants=variants), environment={})
+    return resolve(parse_plan(text, "my"), "my", Options(variants=variants))
 
 
 def changed(of: int | str | None = None, **values: Any) -> Callable[[FluidSession], None]:
