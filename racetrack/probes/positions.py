@@ -183,7 +183,8 @@ class TracedProgress:
         return [event.position for event in self._positions.reached]
 
     def updates(self, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield every update, until `stop` is set and all values have been taken.
+        """Yield every update until `stop` is set, with those of the values taken by then. More may
+        come: other threads go on, and a saturated engine has rows to write for minutes.
 
         Raises:
             RacetrackError: the engine has failed, or the broker refused.
@@ -201,9 +202,9 @@ class TracedProgress:
                     yield update
                 if summary:
                     yield summary
-                elif is_last:
+                if is_last:
                     return
-                else:
+                if not summary:
                     watch()
 
     def _look(self, consumer: "Consumer") -> Iterator[Progress]:
