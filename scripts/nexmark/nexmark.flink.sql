@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS at_kafka (unused AS 1) WITH (
 
 -- `rowtime` is the time of an event as a time attribute, in UTC. Each partition is in the order of time,
 -- so windows need no delay, except that further events of the same millisecond may follow. Racetrack adds
--- NEXMARK_WATERMARK_DELAY_MS. Invalid messages are skipped, but a time that is null would end the job.
+-- NEXMARK_WATERMARK_DELAY_MS. Messages that are not JSON are skipped, but a null time would end the job.
 CREATE TABLE nexmark (
     event_type INT,
     person ROW<id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING,
@@ -40,16 +40,30 @@ CREATE TABLE nexmark (
     'json.ignore-parse-errors' = 'true'
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
+-- Records that lack a field are left out: in a key, a null would end the job.
 CREATE VIEW person AS
 SELECT person.id, person.name, person.emailAddress, person.creditCard, person.city, person.state,
     person.extra, `dateTime`, rowtime
-FROM nexmark WHERE event_type = 0;
+FROM nexmark
+WHERE event_type = 0
+    AND person.id IS NOT NULL AND person.name IS NOT NULL AND person.emailAddress IS NOT NULL
+    AND person.creditCard IS NOT NULL AND person.city IS NOT NULL AND person.state IS NOT NULL
+    AND person.extra IS NOT NULL AND `dateTime` IS NOT NULL;
 
 CREATE VIEW auction AS
 SELECT auction.id, auction.itemName, auction.description, auction.initialBid, auction.reserve,
     auction.expires, auction.seller, auction.category, auction.extra, `dateTime`, rowtime
-FROM nexmark WHERE event_type = 1;
+FROM nexmark
+WHERE event_type = 1
+    AND auction.id IS NOT NULL AND auction.itemName IS NOT NULL AND auction.description IS NOT NULL
+    AND auction.initialBid IS NOT NULL AND auction.reserve IS NOT NULL
+    AND auction.expires IS NOT NULL AND auction.seller IS NOT NULL AND auction.category IS NOT NULL
+    AND auction.extra IS NOT NULL AND `dateTime` IS NOT NULL;
 
 CREATE VIEW bid AS
 SELECT bid.auction, bid.bidder, bid.price, bid.channel, bid.url, bid.extra, `dateTime`, rowtime
-FROM nexmark WHERE event_type = 2;
+FROM nexmark
+WHERE event_type = 2
+    AND bid.auction IS NOT NULL AND bid.bidder IS NOT NULL AND bid.price IS NOT NULL
+    AND bid.channel IS NOT NULL AND bid.url IS NOT NULL AND bid.extra IS NOT NULL
+    AND `dateTime` IS NOT NULL;
