@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import duckdb
 from confluent_kafka import Producer
@@ -21,29 +21,54 @@ from racetrack.workloads.nexmark.tests.test_views import (
 from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka
 
 FIELDS = ("event_type", "person", "auction", "bid", "dateTime")
-BID = {"auction": 1, "bidder": 2, "price": "3", "channel": "c", "url": "u", "extra": ""}
+BID = {"auction": 1, "bidder": 2, "price": 3, "channel": "c", "url": "u", "extra": ""}
+
+
+def bid_text(**fields: object) -> bytes:
+    """Return a bid with other values in some fields."""
+    return json.dumps({"event_type": 2, "bid": {**BID, **fields}, "dateTime": START_MS}).encode()
+
+
 INVALID = [
     b'{"event_type": 7, "dateTime": %d}' % START_MS,
     b'{"event_type": 2, "bid": {"bidder": 1}, "dateTime": %d}' % START_MS,
     b'{"event_type": 2, "dateTime": %d}' % START_MS,
-    json.dumps({"event_type": 2, "bid": BID, "dateTime": START_MS}).encode(),
+    json.dumps({"event_type": 2, "bid": BID}).encode(),
+    bid_text(auction=None),
+    bid_text(bidder=None),
     b'{"event_type": 2, "bid": {',
     b"",
     None,
 ]
+QUOTED = bid_text(price="3")  # invalid, but some engines read it as a number
 TRACERS = 6  # of each partition
 
 
 def write(kafka: SecuredKafka) -> None:
     """Write all events into the topic, and before them invalid messages."""
-    topic = f"{PREFIX}{EVENTS.name}"
-    kafka.admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
+    invalid = [(0, text) for text in (*INVALID, QUOTED)]
+    valid = [
+        (
+            row["partition"],
+            json.dumps({name: row[name] for name in FIELDS if row[name] is not None}),
+        )
+        for row in messages()
+    ]
+    fill(kafka, EVENTS.name, PARTITIONS, [*invalid, *valid])
+
+
+def fill(
+    kafka: SecuredKafka,
+    name: str,
+    partitions: int,
+    texts: Iterable[tuple[int, str | bytes | None]],
+) -> None:
+    """Create a topic with these messages, each with its partition."""
+    topic = f"{PREFIX}{name}"
+    kafka.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(10)
     producer = Producer({"bootstrap.servers": kafka.address(ADMIN)})
-    for invalid in INVALID:
-        producer.produce(topic, invalid, partition=0)
-    for row in messages():
-        message = {name: row[name] for name in FIELDS if row[name] is not None}
-        producer.produce(topic, json.dumps(message), partition=row["partition"])
+    for partition, text in texts:
+        producer.produce(topic, text, partition=partition)
     assert producer.flush(10) == 0
 
 

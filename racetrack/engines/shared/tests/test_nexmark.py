@@ -4,7 +4,6 @@ engine at once, on a real Kafka with generated events."""
 import json
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -12,21 +11,25 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.cimpl import NewTopic
 
 from racetrack import install
 from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView, Seen
-from racetrack.engines.shared.tests.nexmark_topic import judged, settings_of, traced_values, write
+from racetrack.engines.shared.tests.nexmark_topic import (
+    fill,
+    judged,
+    settings_of,
+    traced_values,
+    write,
+)
 from racetrack.engines.shared.tests.programs import RUN_NEXMARK, service_of
 from racetrack.probes.positions import TracedProgress
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.service import Context
 from racetrack.workloads.nexmark.harness import WORKLOAD
 from racetrack.workloads.nexmark.tests.test_views import db
-from tests.secured_kafka import ADMIN, PREFIX, SecuredKafka, secured_kafka
+from tests.secured_kafka import SecuredKafka, secured_kafka
 from tests.servers import running
 from tests.waiting import wait_until
 
@@ -35,7 +38,7 @@ __all__ = ["db"]  # a fixture: the rows that the views should have
 pytestmark = pytest.mark.slow
 
 RIGHT_S = 60.0
-POSITIONS = 2_000
+POSITIONS, ROW_EVERY_S = 2_000, 0.005
 
 
 @pytest.fixture(scope="module")
@@ -72,23 +75,20 @@ def test_all_queries_are_right_and_show_tracer_rows(
 
 
 def test_progress_ends_though_the_engine_goes_on_writing_rows(kafka: SecuredKafka) -> None:
-    topic = f"{PREFIX}{WORKLOAD.positions}"
-    kafka.admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(10)
-    producer = Producer({"bootstrap.servers": kafka.address(ADMIN)})
-    for number in range(POSITIONS):
-        position = {"partition": 0, "number": number, "position": number, "due_ms": number}
-        producer.produce(topic, json.dumps(position))
-    assert producer.flush(10) == 0
+    positions = [
+        json.dumps({"partition": 0, "number": number, "position": number, "due_ms": number})
+        for number in range(POSITIONS)
+    ]
+    fill(kafka, WORKLOAD.positions, 1, [(0, text) for text in positions])
     engine, stop, ended = find_engine("kstreams"), threading.Event(), threading.Event()
     progress = TracedProgress(engine, NativeStack(load(settings_of(kafka, ["q1"]))))
     (view,) = progress.traced
 
     def goes_on() -> None:
         for number in range(1, POSITIONS):
-            if ended.is_set():
-                break
             progress.take(Seen(number, view.name, 0, number))
-            time.sleep(0.005)
+            if ended.wait(ROW_EVERY_S):
+                break
 
     rows = threading.Thread(target=goes_on)
     rows.start()
