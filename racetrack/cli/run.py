@@ -205,7 +205,7 @@ def _run(
             click.echo(summary.read_text(), nl=False)
         made = table.read([folder])
         output.write(document(sheet(made, "runs")))
-        # Not of a row, for which views that a fault made wrong are figures.
+        # The record's outcome, not its rows': there, views made wrong by a fault are figures.
         code = outcome.exit_code(read_run(folder).outcome or "unfinished")
         code = code or gate.exit_code(made.rows, screen)
     sys.exit(code)

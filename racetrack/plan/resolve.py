@@ -255,7 +255,7 @@ def resolve(
     Raises:
         UsageError: the plan is not possible; nothing was started.
     """
-    environment = _settings_in(os.environ)
+    environment = _settings_given()
     if options.queries and not options.workload:
         of_plan = _not_given(plan.settings, plan, frozenset(environment))
         options = replace(options, workload=of_plan.get("WORKLOAD"))
@@ -302,10 +302,10 @@ def resolve(
     )
 
 
-def _settings_in(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings in an environment, by their names in `.env`."""
+def _settings_given() -> dict[str, str]:
+    """Return the settings in the environment, by their names in `.env`."""
     known = {name.upper() for name in config.every_setting()}
-    return {name.upper(): value for name, value in environment.items() if name.upper() in known}
+    return {name.upper(): value for name, value in os.environ.items() if name.upper() in known}
 
 
 def _lasting(settings: Mapping[str, str]) -> dict[str, str]:

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.alone
 
 PER_S, EXPONENT = 4_000, 0.8
 FACTOR = 2**EXPONENT
-# Durations are short, because the calibration engine compiles nothing and has no noise. Broker and
-# generator may use the engine's core, too: it needs a tenth of it, and they are to limit nothing.
+# Durations are short, because the calibration engine compiles nothing and has no noise. The engine
+# needs a tenth of a core; broker and generator share it, so that they do not limit the engine.
 SEARCH = """
 cores = "shared"
 phase = [
