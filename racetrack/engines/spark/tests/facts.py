@@ -10,7 +10,7 @@ FACTS = Facts(
         "SPARK_MASTER_URL": "spark://spark.example:7077",
         "SPARK_SHARED_FOLDER": "/shared",
         "SPARK_AFTER_A_KILL": "anew",
-        "SPARK_PROPERTIES": "spark.scheduler.mode=FIFO",
+        "SPARK_PROPERTIES": "spark.io.compression.codec=zstd",
     },
     jvm_of={"SPARK_HEAP": "spark"},
     image_of={"SPARK_HEAP": ("spark", "eclipse-temurin")},

@@ -12,9 +12,6 @@ import java.io.PrintStream;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
-import java.util.stream.Collectors;
-import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
@@ -49,55 +46,6 @@ class ShopTopologyTest extends ShopContract<World> {
     purchased(null, purchase(1, null, null, null, null));
     assertTrue(stage.row("users").get("email").isNull());
     assertTrue(stage.row("purchases").get("item_id").isNull());
-  }
-
-  @Test
-  void theFirstTwentyAreShownAndEqualsInTheOrderOfTheirIds() {
-    LongStream.rangeClosed(1, 25).forEach(id -> item(id, "i" + id, null));
-    assertEquals(ids(1, 20), stage.values("top_viewed_items", "item_id"));
-    view(7, "/products/24", 0);
-    view(7, "/products/24", 0);
-    view(7, "/products/23", 0);
-    purchased(null, purchase(1, 7L, 23L, 1L, "1.00"));
-    Set<Long> expected = ids(1, 18);
-    expected.addAll(Set.of(23L, 24L));
-    assertEquals(expected, stage.values("top_viewed_items", "item_id"));
-    assertEquals(2, stage.row("top_viewed_items", "item_id", 24).get("pageviews").asLong());
-    // 23 first, 24 with a rate of zero; those without a rate are last.
-    assertEquals(expected, stage.values("top_converting_items", "item_id"));
-    stage.change("shop.items", Registry.item(24, "i24", null), null);
-    expected.remove(24L);
-    expected.add(19L);
-    assertEquals(expected, stage.values("top_viewed_items", "item_id"));
-  }
-
-  @Test
-  void theLastTenViewsOfAProfileAreShown() {
-    for (long at = 1; at <= 12; at++) {
-      view(at, "/profiles/3", at == 5 ? 100 : at);
-    }
-    assertEquals(ids(3, 12), stage.values("profile_views", "viewer_id"));
-    assertEquals(10, stage.rows("profile_views_enriched").size());
-    view(99, "/profiles/3", 1);
-    assertEquals(List.of(), stage.rows("profile_views", "viewer_id", 99));
-  }
-
-  @Test
-  void viewsShowTheEmailsOfNow() {
-    user(3, "owner@a");
-    view(8, "/profiles/3", 0);
-    view(3, "/profiles/3", 1);
-    JsonNode row = viewedBy(8);
-    assertEquals("owner@a", row.get("owner_email").asText());
-    assertTrue(row.get("viewer_email").isNull());
-    user(8, "viewer@a");
-    user(3, "owner@b");
-    row = viewedBy(8);
-    assertEquals("owner@b", row.get("owner_email").asText());
-    assertEquals("viewer@a", row.get("viewer_email").asText());
-    assertEquals("owner@b", viewedBy(3).get("viewer_email").asText());
-    stage.change("shop.users", Registry.user(8, "viewer@a"), null);
-    assertTrue(viewedBy(8).get("viewer_email").isNull());
   }
 
   @Test
@@ -149,23 +97,7 @@ class ShopTopologyTest extends ShopContract<World> {
     }
   }
 
-  private void view(long user, String url, long afterMs) {
-    stage.pageview(0, user, url, afterMs);
-  }
-
-  private void user(long id, String email) {
-    stage.change("shop.users", null, Registry.user(id, email));
-  }
-
-  private JsonNode viewedBy(long user) {
-    return stage.row("profile_views_enriched", "viewer_id", user);
-  }
-
   private static long pageviews(JsonNode row) {
     return row.get("pageviews").asLong();
-  }
-
-  private static Set<Long> ids(long first, long last) {
-    return LongStream.rangeClosed(first, last).boxed().collect(Collectors.toSet());
   }
 }

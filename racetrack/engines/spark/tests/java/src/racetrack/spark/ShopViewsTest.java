@@ -14,6 +14,8 @@ import racetrack.program.ValidMessage;
 import racetrack.upsert.ShopContract;
 
 class ShopViewsTest extends ShopContract<World> {
+  private static final String RECENT = "profile_views_per_minute_last_10";
+
   @Override
   protected World open() throws Exception {
     World world =
@@ -25,9 +27,14 @@ class ShopViewsTest extends ShopContract<World> {
             .topic("mysql.shop.purchases", "purchases");
     return world
         .make(
-            () -> world.keep("items", ShopViews.ITEMS_AND_PROGRESS, "update"),
+            () -> world.keep("items", ShopViews.items(world.spark), "update"),
             "item_summary", "purchases_by_item", "pageviews_by_item", "pageviews_progress",
-            "pageviews_summary")
+            "pageviews_summary", "top_viewed_items", "top_converting_items")
+        .make(
+            () -> world.keep("last-views", ShopViews.lastViews(world.spark), "update"),
+            "profile_views", "profile_views_enriched")
+        .make(
+            () -> world.keep("recent-views", ShopViews.recentViews(world.spark), "update"), RECENT)
         .make(
             () -> world.keep("high-value-users", ShopViews.HIGH_VALUE_USERS, "update"),
             "high_value_users")
@@ -48,6 +55,26 @@ class ShopViewsTest extends ShopContract<World> {
         List.of(2L, World.NOW_MS + 3),
         World.numbers(
             stage.row("pageviews_progress", "partition", 1), "total", "max_received_at"));
+  }
+
+  @Test
+  void theWindowMovesOnWithTheClock() throws Exception {
+    long age = System.currentTimeMillis() - World.NOW_MS;
+    view(8, "/profiles/3", age - 596_000);
+    view(8, "/profiles/3", age - 300_000);
+    view(8, "/profiles/3", age - 602_000);
+    assertEquals(2, recentViews());
+    long deadline = System.nanoTime() + 60_000_000_000L;
+    while (recentViews() == 2 && System.nanoTime() < deadline) {
+      Thread.sleep(100);
+      // In tests, only messages cause micro-batches.
+      stage.pageview(0, 8, "/about", age);
+    }
+    assertEquals(1, recentViews());
+  }
+
+  private long recentViews() {
+    return stage.rows(RECENT).stream().mapToLong(row -> row.get("pageviews").asLong()).sum();
   }
 
   @Test

@@ -25,7 +25,11 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** Queries without Kafka. */
 final class World extends Stage {
-  static final Map<String, String> PROPERTIES = Map.of("spark.sql.streaming.pollingDelay", "10");
+  /** A query with timers would never have processed all that there is. */
+  static final Map<String, String> PROPERTIES =
+      Map.of(
+          "spark.sql.streaming.pollingDelay", "10",
+          "spark.sql.streaming.noDataMicroBatches.enabled", "false");
   /** What Kafka's source says of a message. */
   private static final StructType MESSAGE =
       StructType.fromDDL("topic STRING, partition INT, offset BIGINT, key BINARY, value BINARY");

@@ -125,7 +125,8 @@ final class AdsViews implements Views {
     kafka.stream(ADS).createOrReplaceTempView("ad_changes");
     kafka.stream(EVENTS).createOrReplaceTempView("ad_events");
     return List.of(
-        kafka.mirror(TABLES), kafka.toTopicsInOrder("counts", counts(kafka.spark()), PROGRESS));
+        kafka.toTopics("tables", kafka.mirrored(TABLES)),
+        kafka.toTopicsInOrder("counts", counts(kafka.spark()), PROGRESS));
   }
 
   /** Computes the messages from the temporary views `ad_events` and `ad_changes`. */

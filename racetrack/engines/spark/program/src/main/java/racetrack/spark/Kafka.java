@@ -53,8 +53,13 @@ record Kafka(SparkSession spark, Settings settings) {
     return rows.writeStream()
         .queryName(name)
         .outputMode("update")
-        .trigger(Trigger.ProcessingTime(settings.triggerMs()))
+        .trigger(every(0))
         .option("checkpointLocation", settings.stateFolder().resolve(name).toString());
+  }
+
+  /** The time between two micro-batches: that of the settings, but at least this. */
+  Trigger every(long leastMs) {
+    return Trigger.ProcessingTime(Math.max(leastMs, settings.triggerMs()));
   }
 
   /** Creates a query that writes rows with the columns `topic`, `key` and `value` into topics. */
@@ -88,9 +93,9 @@ record Kafka(SparkSession spark, Settings settings) {
     return found;
   }
 
-  /** Creates a query that copies MySQL's tables, unchanged, each into a topic of its own. */
-  DataStreamWriter<Row> mirror(List<String> tables) {
+  /** The rows of MySQL's tables, unchanged, each as a message of its view. */
+  Dataset<Row> mirrored(List<String> tables) {
     stream(tables.toArray(String[]::new)).createOrReplaceTempView("changes");
-    return toTopics("tables", spark.sql(TABLES));
+    return spark.sql(TABLES);
   }
 }

@@ -83,9 +83,7 @@ public final class Main {
   private static void run(Views views, Kafka kafka) throws Exception {
     StreamingQueryManager running = kafka.spark().streams();
     try {
-      int pools = 0;
       for (var query : views.queries(kafka)) {
-        kafka.spark().sparkContext().setLocalProperty("spark.scheduler.pool", "query-" + pools++);
         query.start();
       }
       try (Topics topics = new Topics(kafka.settings().cluster())) {

@@ -1,14 +1,14 @@
 package racetrack.spark;
 
 import java.util.List;
+import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.DataStreamWriter;
 
 /**
- * The views of the workload `shop` that Spark Structured Streaming can maintain with plain
- * aggregations and joins. Each is written to a topic, as in `AdsViews`; a message without a value
- * deletes a row.
+ * The views of the workload `shop` on Spark Structured Streaming. Each is written to a topic, as in
+ * `AdsViews`; a message without a value deletes a row.
  *
  * <p>In a query that emits rows whenever they change, Spark can't join the results of aggregations,
  * nor aggregate a join of streams. So streams that would be joined by a key are united into one
@@ -16,9 +16,9 @@ import org.apache.spark.sql.streaming.DataStreamWriter;
  * the sums of its purchases, and the number of its pageviews. If a purchase changes, its old values
  * are subtracted and its new values are added.
  *
- * <p>These views are missing: the two top lists, and the last ten views of a profile, without and
- * with emails (Spark has no ROW_NUMBER on streams); and the profile views of the last ten minutes
- * (no window that moves with the clock).
+ * <p>Spark's SQL has no ROW_NUMBER on streams and no window that moves with the clock. So the top
+ * lists, the last ten views of profiles and the number of recent ones are programmed, with state of
+ * their own: `TopItems`, `LastViews`, `ViewersEmails` and `RecentViews`.
  *
  * <p>If you change this file, it is compiled at the next start.
  */
@@ -30,6 +30,7 @@ final class ShopViews implements Views {
   private static final String USERS = "mysql.shop.users";
   private static final String ITEMS = "mysql.shop.items";
   private static final String PURCHASES = "mysql.shop.purchases";
+  private static final long MOVES_EVERY_MS = 1_000;
 
   /**
    * A message that is not JSON with these fields ends the query, so that no measurement continues
@@ -86,7 +87,7 @@ final class ShopViews implements Views {
   /**
    * One aggregation for the totals of each item, for the number of pageviews of each partition
    * (progress), and for the total number of pageviews (summary). As in SQL, a NULL adds nothing to
-   * a sum, and a sum of only NULLs is NULL.
+   * a sum, and a sum of only NULLs is NULL. `TopItems` ranks the items by the last two columns.
    */
   static final String ITEMS_AND_PROGRESS =
       """
@@ -118,6 +119,9 @@ final class ShopViews implements Views {
         FROM together
         GROUP BY GROUPING SETS ((item_id), (partition), ())
       ),
+      totals AS (
+        SELECT *, orders / CAST(nullif(pageviews, 0) AS DOUBLE) AS conversion_rate FROM sums
+      ),
       messages AS (
         SELECT stack(5,
           'spark.purchases_by_item', item_key,
@@ -137,7 +141,7 @@ final class ShopViews implements Views {
           CASE WHEN item IS NOT NULL THEN
             to_json(
               struct(item_id, item.name, item.category, revenue, orders, items_sold, pageviews,
-                orders / CAST(nullif(pageviews, 0) AS DOUBLE) AS conversion_rate),
+                conversion_rate),
               map('ignoreNullFields', 'false'))
           END,
           by_item,
@@ -149,10 +153,14 @@ final class ShopViews implements Views {
           'spark.pageviews_summary', '"all"',
           to_json(struct('all' AS summary_of, pageviews AS total, max_received_at)),
           is_all AND pageviews > 0
-        ) AS (topic, key, value, is_row)
-        FROM sums
+        ) AS (topic, key, value, is_row),
+        pageviews, conversion_rate
+        FROM totals
       )
-      SELECT topic, key, value FROM messages WHERE is_row
+      SELECT topic, key, value, topic = 'spark.item_summary' AS is_item, pageviews,
+        conversion_rate
+      FROM messages
+      WHERE is_row
       """
           .formatted(PAGEVIEWS_STG, PURCHASES_CHANGED);
 
@@ -225,6 +233,65 @@ final class ShopViews implements Views {
       """
           .formatted(PAGEVIEWS_STG, FLAGGED);
 
+  static final String PROFILE_VIEWS =
+      """
+      SELECT target_id AS profile_id, user_id AS viewer_id, received_at, partition, offset
+      FROM (%s)
+      WHERE pageview_type = 'profiles'
+      """
+          .formatted(PAGEVIEWS_STG);
+
+  /** The views of profiles, and the changes of users, whose emails are joined with them. */
+  static final String PROFILE_CHANGES =
+      """
+      SELECT profile_id, viewer_id, received_at, partition, offset, CAST(NULL AS STRING) AS email,
+        false AS is_user
+      FROM (%s)
+      UNION ALL
+      SELECT id, id, NULL, NULL, offset, from_json(row, 'email STRING').email, true
+      FROM (
+        SELECT CAST(debezium_key(key) AS BIGINT) AS id, debezium_row(value) AS row, offset
+        FROM users
+      )
+      """
+          .formatted(PROFILE_VIEWS);
+
+  /** A change of an email alone does not change the view without emails. */
+  private static final String LAST_VIEWS =
+      """
+      SELECT topic, to_json(struct(partition, offset)) AS key, value
+      FROM (
+        SELECT partition, offset, stack(2,
+          'spark.profile_views',
+          CASE WHEN is_shown THEN
+            to_json(struct(owner_id, viewer_id, received_at, partition, offset))
+          END,
+          is_moved,
+
+          'spark.profile_views_enriched',
+          CASE WHEN is_shown THEN
+            to_json(
+              struct(owner_id, viewer_id, received_at, partition, offset, owner_email,
+                viewer_email),
+              map('ignoreNullFields', 'false'))
+          END,
+          true
+        ) AS (topic, value, is_row)
+        FROM enriched_views
+      )
+      WHERE is_row
+      """;
+
+  private static final String RECENT_VIEWS =
+      """
+      SELECT 'spark.profile_views_per_minute_last_10' AS topic,
+        to_json(struct(user_id, received_at_minute)) AS key,
+        CASE WHEN pageviews > 0 THEN
+          to_json(struct(user_id, received_at_minute, pageviews))
+        END AS value
+      FROM recent_views
+      """;
+
   @Override
   public List<String> inputs() {
     return List.of(PAGEVIEWS, FLAGS, USERS, ITEMS, PURCHASES);
@@ -234,8 +301,9 @@ final class ShopViews implements Views {
   public List<String> views() {
     return List.of(
         "users", "items", "purchases", "pageviews_progress", SUMMARY, "purchases_by_item",
-        "pageviews_by_item", "item_summary", "high_value_users", "hvu_test",
-        "dd_flagged_profiles", "dd_flagged_profile_view");
+        "pageviews_by_item", "item_summary", "top_viewed_items", "top_converting_items",
+        "profile_views", "profile_views_enriched", "profile_views_per_minute_last_10",
+        "high_value_users", "hvu_test", "dd_flagged_profiles", "dd_flagged_profile_view");
   }
 
   @Override
@@ -258,13 +326,35 @@ final class ShopViews implements Views {
     kafka.stream(PURCHASES).createOrReplaceTempView("purchases");
     kafka.stream(SINK).createOrReplaceTempView("sent");
     List<String> progress = List.of("pageviews_progress", SUMMARY);
+    Dataset<Row> copies =
+        kafka
+            .mirrored(List.of(USERS, ITEMS, PURCHASES))
+            .union(spark.sql(SENT_BACK))
+            .union(spark.sql(FLAGGED_PROFILES));
     return List.of(
-        kafka.mirror(List.of(USERS, ITEMS, PURCHASES)),
-        kafka.toTopicsInOrder("items", spark.sql(ITEMS_AND_PROGRESS), progress),
+        kafka.toTopics("copies", copies),
+        kafka.toTopicsInOrder("items", items(spark), progress),
+        kafka.toTopics("last-views", lastViews(spark)),
+        // This query runs also when there is nothing new, because a second may have expired.
+        kafka.toTopics("recent-views", recentViews(spark)).trigger(kafka.every(MOVES_EVERY_MS)),
         kafka.toTopics("high-value-users", spark.sql(HIGH_VALUE_USERS)),
-        kafka.toTopics("sent-back", spark.sql(SENT_BACK)),
-        kafka.toTopics("flagged", spark.sql(FLAGGED_PROFILES)),
         // Joined rows never change, so each is only appended.
         kafka.toTopics("flagged-views", spark.sql(FLAGGED_VIEWS)).outputMode("append"));
+  }
+
+  /** The messages of all views of items, and of the progress. */
+  static Dataset<Row> items(SparkSession spark) {
+    return TopItems.addedTo(spark.sql(ITEMS_AND_PROGRESS));
+  }
+
+  static Dataset<Row> lastViews(SparkSession spark) {
+    ViewersEmails.joinedWith(LastViews.of(spark.sql(PROFILE_CHANGES)))
+        .createOrReplaceTempView("enriched_views");
+    return spark.sql(LAST_VIEWS);
+  }
+
+  static Dataset<Row> recentViews(SparkSession spark) {
+    RecentViews.counted(spark.sql(PROFILE_VIEWS)).createOrReplaceTempView("recent_views");
+    return spark.sql(RECENT_VIEWS);
   }
 }
