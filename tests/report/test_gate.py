@@ -15,20 +15,6 @@ CPU = "cpu_s_per_million"
 
 
 @pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (" lag_p99_ms >= 2.5 ", ("lag_p99_ms", ">=", 2.5, False)),
-        ("capacity_per_s<-10%", ("capacity_per_s", "<", -10, True)),
-        ("cpu_s_per_million>+10%", ("cpu_s_per_million", ">", 10, True)),
-    ],
-)
-def test_a_condition_is_a_bound_or_a_change(text: str, parts: tuple[object, ...]) -> None:
-    parsed = parse(text)
-    assert parsed.metric
-    assert parts == (parsed.metric.key, parsed.compares, parsed.bound, parsed.is_relative)
-
-
-@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("lag_p99_ms=3", "is not a condition"),

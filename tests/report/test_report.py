@@ -101,12 +101,6 @@ def rows_in(folder: Path) -> tuple[Row, ...]:
     return table.read(sorted(folder.iterdir())).rows
 
 
-def test_the_number_of_cores_of_an_engine_s_own_is_shown(tmp_path: Path) -> None:
-    run(tmp_path, replace(STEADY, settings={"ENGINE_CPUS": "1,4-5"}))
-    (row,) = rows_in(tmp_path)
-    assert table.as_record(row)["engine_cores"] == 3
-
-
 def test_means_are_those_of_the_raw_files(logs: Path, report: Report) -> None:
     """Compute the means again from the kernel's account, without the report's code."""
     means = []

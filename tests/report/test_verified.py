@@ -6,9 +6,7 @@ import pytest
 
 from racetrack.analysis.warnings import Grade, count_views, view_caveats, warnings_of
 from racetrack.report import summary
-from racetrack.report.summary import describe_wrong_view
 from racetrack.results import folder as runfolder
-from racetrack.results.verification import Miscounted, ViewFinding, ViewStatus
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, run
 from tests.report.test_report import report_on
@@ -42,21 +40,6 @@ def test_a_wrong_view_is_in_outcome_terminal_page_and_table(folder: Path, tmp_pa
     assert (row["views_there"], row["views_of_workload"]) == ("3", "4")
     assert row["views_right"] == "1"
     assert row["views_wrong"] == "item_summary purchases"
-
-
-@pytest.mark.parametrize(
-    ("twice", "still", "says"),
-    [
-        (90, False, "36 different; 90 of 26,486 events counted twice, 7 lost"),
-        (0, True, "36 different; 7 of 26,486 events not counted yet"),
-    ],
-)
-def test_what_was_counted_twice_or_lost_is_reported_in_events(
-    twice: int, still: bool, says: str
-) -> None:
-    found = Miscounted(events=26_486, twice=twice, lost=7, still_counting=still)
-    view = ViewFinding(status=ViewStatus.WRONG, compared=100, different=36, miscounted=found)
-    assert describe_wrong_view(view) == says
 
 
 def test_views_that_an_engine_can_not_express_are_a_caveat_and_counted(tmp_path: Path) -> None:
