@@ -25,11 +25,9 @@ class Client:
 
     def __init__(self, answers: Sequence[Sequence[int]]) -> None:
         self._answers = list(answers)
-        self.partitions = [1, 0]
 
     def list_topics(self, topic: str, timeout: float) -> SimpleNamespace:
-        """Return a topic with these partitions."""
-        found = SimpleNamespace(error=None, partitions=dict.fromkeys(self.partitions))
+        found = SimpleNamespace(error=None, partitions={1: None, 0: None})
         return SimpleNamespace(topics={topic: found})
 
     def offsets_for_times(
@@ -60,17 +58,6 @@ def topic(*answers: Sequence[int]) -> broker.TopicOffsets:
 def test_an_answer_without_offsets_is_reported_with_its_reason(second: int, says: str) -> None:
     with pytest.raises(broker.OffsetsError, match=says):
         topic((3, second)).end_offsets(within_s=0.1)
-
-
-def test_partitions_that_a_topic_gets_are_named() -> None:
-    client = Client([(3, 5)])
-    endpoint = KafkaEndpoint("here:9092")
-    found = broker.TopicOffsets(endpoint, "pageviews", lambda _settings: cast(Consumer, client))
-    assert found.end_offsets() == [3, 5]
-    found.require_same_partitions()
-    client.partitions += [2, 3]
-    with pytest.raises(broker.NewPartitions, match="'pageviews' got partitions 2, 3"):
-        found.require_same_partitions()
 
 
 def test_end_offsets_of_unknown_partitions_are_no_difference_of_counts() -> None:

@@ -1,31 +1,28 @@
-"""Tests of the view reader: its instructions, the values it reports, and its restarts; and that the
-run ends with the reason if the reader's process ends."""
+"""Tests of the view reader: its instructions, its connection, and the values it reports; and that
+the run ends with the reason if the reader's process ends."""
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-import pyarrow as pa
 import pytest
 
-from racetrack.config import Settings, load
-from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
+from racetrack.config import load
+from racetrack.engines.contract import Access, Engine
 from racetrack.errors import RacetrackError
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.mysql_endpoint import MysqlEndpoint
-from racetrack.probes.reader import COLUMNS, Client, Job, answerable
+from racetrack.probes.reader import COLUMNS, Client, Job
 from racetrack.probes.views import READS_CSV, ReadsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Endpoints
-from racetrack.workloads.contract import Query, TracedView, find_workload
+from racetrack.workloads.contract import Query, find_workload
 from tests.run.fakes import FakeEngine, FakeStack
 
-BY = TracedView("sold", "orders", "item_id", "shop_items", "purchases")
-WHOLE, SOME, NOBODYS = Query("best"), Query("sold", by=BY), Query("missing")
 ENDPOINTS = Endpoints(
     kafka=KafkaEndpoint("127.0.0.1:1"),
     registry="http://127.0.0.1:2",
@@ -37,57 +34,11 @@ ENDPOINTS = Endpoints(
 )
 
 
-class OneTable:
-    """A fake reader with two views. It first raises these failures, one at each read."""
-
-    def __init__(self, failures: list[str]) -> None:
-        self._failures = failures
-
-    def rows(self, view: str, key: str, among: Sequence[int]) -> pa.Table:
-        if view not in ("best", "sold"):
-            raise NoSuchView("no such view")
-        if self._failures:
-            raise RacetrackError(self._failures.pop())
-        return pa.table({key or "id": list(among), "orders": [7] * len(among)})
-
-
-class OneEngine:
-    """A fake engine that opens a OneTable as its reader, and counts how many it has opened and
-    closed."""
-
-    def __init__(self) -> None:
-        self.failures: list[str] = []
-        self.opened = self.closed = 0
-
-    @contextmanager
-    def reader(self, access: Access) -> Iterator[Reader]:
-        self.opened += 1
-        yield OneTable(self.failures)
-        self.closed += 1
-
-
-@pytest.fixture
-def engine() -> OneEngine:
-    return OneEngine()
-
-
-def access(settings: Settings) -> Access:
-    return Access(settings, ENDPOINTS, "mine")
-
-
-def job(settings: Settings, engine: str = "swift") -> Job:
-    swift = SimpleNamespace(name=engine)
-    return Job.of(cast(Engine, swift), access(settings), 2.0)
-
-
-@pytest.fixture
-def client(engine: OneEngine) -> Client:
-    return Client(cast(Engine, engine), access(load()))
-
-
 def test_its_job_brings_all_settings_secrets_too_to_another_process() -> None:
     settings = load({"SHOP_ITEMS": "77", "MYSQL_SHOP_PASSWORD": "hush", "LOADGEN_ACKS": "all"})
-    there = Job(**json.loads(job(settings).as_line())).access
+    engine = cast(Engine, SimpleNamespace(name="swift"))
+    job = Job.of(engine, Access(settings, ENDPOINTS, "mine"), 2.0)
+    there = Job(**json.loads(job.as_line())).access
     assert there.settings == settings
     assert there.settings.mysql_shop_password.get_secret_value() == "hush"
     assert there.endpoints == ENDPOINTS
@@ -95,24 +46,18 @@ def test_its_job_brings_all_settings_secrets_too_to_another_process() -> None:
     assert there.queries == find_workload("shop").queries
 
 
-def test_it_keeps_its_connection_until_it_fails_and_then_opens_another(
-    client: Client, engine: OneEngine
-) -> None:
-    client.ask(WHOLE)
-    client.ask(WHOLE)
-    assert (engine.opened, engine.closed) == (1, 0)
-    engine.failures.append("the connection ended")
-    with pytest.raises(RacetrackError, match="the connection ended"):
-        client.ask(WHOLE)
-    assert (engine.opened, engine.closed) == (1, 1)
-    assert client.ask(SOME).num_rows > 0
-    assert engine.opened == 2
-    client.close()
-    assert engine.closed == 2
+def test_all_questions_are_asked_on_one_connection() -> None:
+    opened = []
 
+    @contextmanager
+    def reader(access: Access) -> Iterator[SimpleNamespace]:
+        opened.append(access)
+        yield SimpleNamespace(rows=lambda *_: "rows")
 
-def test_questions_that_the_engine_never_answers_are_left_out(client: Client) -> None:
-    assert answerable(client, [WHOLE, NOBODYS, SOME]) == [WHOLE, SOME]
+    engine = cast(Engine, SimpleNamespace(reader=reader))
+    client = Client(engine, Access(load(), ENDPOINTS, "mine"))
+    assert [client.ask(Query("best")) for _ in range(2)] == ["rows"] * 2
+    assert len(opened) == 1
 
 
 WITHIN_S = 20.0

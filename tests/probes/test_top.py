@@ -49,15 +49,6 @@ def test_a_process_that_is_gone_is_an_error_not_a_zero(folder: RunFolder) -> Non
 
 
 @pytest.mark.slow
-def test_the_sampling_can_be_ended_early(folder: RunFolder) -> None:
-    def broken() -> None:
-        raise RacetrackError("the broker ended")
-
-    with pytest.raises(RacetrackError, match="the broker ended"):
-        top.take({"tests": [os.getpid()]}, 100, 10.0, folder, "tests", broken)
-
-
-@pytest.mark.slow
 def test_where_services_are_killed_on_purpose_all_that_ever_ran_is_added_up(
     folder: RunFolder,
 ) -> None:
