@@ -111,7 +111,6 @@ class FakeStack:
         self.did: list[tuple[str, str]] = []
         self.prepared: list[str] = []
         self.ended: dict[str, str] = {}
-        self.start_s = 0.0
         self.folders: list[DataFolder] = []
         self.refuses = False
         self.ready_after: dict[str, threading.Event] = {}  # service → event to wait for
@@ -146,7 +145,6 @@ class FakeStack:
 
     def restart(self, service: str) -> None:
         self.did.append(("restart", service))
-        threading.Event().wait(self.start_s)
         if self.refuses:
             raise RacetrackError(f"{service} did not start")
 

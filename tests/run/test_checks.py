@@ -95,42 +95,21 @@ def test_a_generator_whose_clock_is_off_is_refused(offset_ms: float, uncertainty
         checks.require_known_clock(find_engine("dh"), far.as_stack())
 
 
-MIB = 1 << 20
-
-
-class Disk(dict[Path, int]):
-    """Fake file systems of 1,100 MiB: free MiB by folder."""
-
-    def measure(self, folder: Path) -> tuple[int, int]:
-        return self[folder] * MIB, 1100 * MIB
-
-
-def stack_on(data: Path, **settings: str) -> FakeStack:
-    stack = FakeStack(load(settings))
-    stack.folders = [DataFolder(data, "/dev/shm", "Enlarge it")]
-    return stack
-
-
 def test_data_that_fills_its_room_ends_the_run_with_the_time_that_it_takes(tmp_path: Path) -> None:
-    data, clock = tmp_path / "data", FakeClock()
-    disk = Disk({data: 1000, tmp_path: 1000})
-    watch = SpaceWatch(stack_on(data).as_stack(), tmp_path, disk.measure, clock, 0.0)
+    data, clock, stack = tmp_path / "data", FakeClock(), FakeStack()
+    stack.folders = [DataFolder(data, "/dev/shm", "Enlarge it")]
+    free_mib = {data: 1000, tmp_path: 1000}
+
+    def measure(folder: Path) -> tuple[int, int]:
+        return free_mib[folder] << 20, 1100 << 20
+
+    watch = SpaceWatch(stack.as_stack(), tmp_path, measure, clock, 0.0)
     watch.check()
     watch.load_changes()
-    clock.now_s, disk[data] = 20.0, 360  # 32 MiB a second
+    clock.now_s, free_mib[data] = 20.0, 360  # 32 MiB a second
     watch.check()
-    clock.now_s, disk[data] = 29.5, 56
+    clock.now_s, free_mib[data] = 29.5, 56
     with pytest.raises(NoSpace) as failed:
         watch.check()
     assert "1.1 GiB in all, this load fills it in 31 s. Enlarge it" in str(failed.value)
     assert failed.value.exit_code == 1
-
-
-def test_a_full_disk_of_run_folders_ends_the_run_and_reports_what_to_do(tmp_path: Path) -> None:
-    disk = Disk({tmp_path: 9})
-    watch = SpaceWatch(FakeStack().as_stack(), tmp_path, disk.measure, every_s=0.0)
-    watch.check()
-    disk[tmp_path] = 7
-    with pytest.raises(NoSpace, match=r"7 MiB left.* LOGS_FOLDER"):
-        watch.check()
-    SpaceWatch(stack_on(tmp_path / "gone").as_stack(), tmp_path).check()  # of an ended container

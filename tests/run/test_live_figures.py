@@ -1,15 +1,8 @@
-"""Tests of what a live session reports: the lag of traced views, long garbage collections
-as events, and the bottleneck."""
-
-from pathlib import Path
+"""Tests of what a live session reports: the lag of traced views, and the bottleneck."""
 
 import pytest
 
-from racetrack.run.live.figures import (
-    CollectionWatch,
-    CurrentVerdict,
-    oldest_missing_ms,
-)
+from racetrack.run.live.figures import CurrentVerdict, oldest_missing_ms
 from racetrack.run.live.messages import bottleneck
 from racetrack.workloads.contract import TracedView
 
@@ -43,23 +36,6 @@ def test_the_oldest_missing_tracer_event_is_found(parity: int | None, is_time: b
         missing.append(numbers_in(parity, partition, 1_000)[len(known)])
     expected_ms = 100_000 - (999 - min(missing)) * 100
     assert oldest_missing_ms(traced, values, MARKS, PARTITIONS) == pytest.approx(expected_ms)
-
-
-G1 = "[1764150000123ms][gc] GC({}) Pause Young (Normal) (G1 Evacuation Pause) {}->50M(512M) {}ms\n"
-FULL = "[1764150000123ms][gc] GC(9) Pause Full (Allocation Failure) 1010M->900M(1024M) 1250.500ms\n"
-
-
-def test_only_new_and_long_collections_are_reported(tmp_path: Path) -> None:
-    log = tmp_path / "engine.log"
-    log.write_text("a line of the engine\n" + FULL)
-    watch = CollectionWatch({"engine": log, "other": tmp_path / "other.log"})
-    assert watch.new(0.0) == []
-    with log.open("a") as file:
-        file.write(G1.format(1, "200M", "12.345") + G1.format(2, "300M", "140.000"))
-    ((service, text),) = watch.new(1.0)
-    assert service == "engine"
-    assert "0.14 s" in text and "300M → 50M" in text
-    assert watch.new(20.0) == []
 
 
 KEPT_UP, FELL_BEHIND, BROKER_BOUND = "kept up", "fell behind", "broker-bound"
