@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.errors import UsageError
-from racetrack.install import cache
 from racetrack.plugins import REPO
 
 BOOTSTRAP = REPO / "racetrack" / "install" / "bootstrap.sh"
@@ -158,18 +156,6 @@ def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("/bin/python3\n")
-
-
-def test_bash_and_python_refuse_the_same_paths_before_anything_is_installed(path: Path) -> None:
-    add(path, "apt-get", "echo apt-get was called >&2; exit 99")
-    cache_folder = path.parent / "c:x"
-    refused = call(path, "bootstrap", RACETRACK_CACHE=str(cache_folder))
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "contains :" in refused.stderr and "apt-get was called" not in refused.stderr
-    assert not cache_folder.exists()
-    with pytest.raises(UsageError):
-        cache.require_usable(cache_folder)
-    cache.require_usable(Path("/home/me/my copy (1)/a-b_c+d@e~f.g"))
 
 
 def test_on_a_mac_a_python_is_all_that_is_asked_for(path: Path) -> None:

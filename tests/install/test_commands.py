@@ -27,15 +27,3 @@ def test_a_command_that_always_fails_is_reported_with_its_last_lines(
     assert "cause 12\n" not in str(failure.value)
     assert str(tmp_path / "log") in str(failure.value)
     assert (tmp_path / "tries").read_text().count("line") == len(BACKOFF_S) + 1
-
-
-def test_the_callers_environment_does_not_leak(
-    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", "/somewhere")
-    monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    monkeypatch.setenv("UNWANTED", "set")
-    script = 'echo "$PYTHONPATH,$JAVA_HOME,$UNWANTED,$WANTED,$TMPDIR"'
-    changes = {"UNWANTED": None, "WANTED": "yes"}
-    done = site.run("bash", "-c", script, doing="echo", env=changes)
-    assert done == f",,,yes,{site.scratch}\n"

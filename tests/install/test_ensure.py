@@ -1,7 +1,6 @@
 """Tests that an installed part exists completely or not at all, even if its set-up is
 interrupted."""
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +11,6 @@ import psutil
 import pytest
 
 from racetrack.errors import SetupError
-from racetrack.install import cache
 from racetrack.install.ensure import ensure_recipes, fetching_recipes
 from racetrack.install.recipe import Recipe, Site
 from racetrack.integrity import HASHES
@@ -144,19 +142,3 @@ def test_an_error_of_the_user_of_parts_breaks_off_the_others(cache_root: Path) -
         assert started.wait(WITHIN_S)
         raise RuntimeError("of no use any more")
     assert list((cache_root / "parts").iterdir()) == []
-
-
-def test_a_tool_comes_first_and_only_where_it_is_needed(cache_root: Path) -> None:
-    tool = Recipe("tool", "1", "for tests", 0, (), (), whole)
-
-    def build(site: Site) -> str:
-        cache.packages().mkdir(exist_ok=True)
-        return (site.tools["tool"] / "content").read_text()
-
-    recipe = Recipe("made", "1", "for tests", 0, (), (), build, tools=(tool,))
-    folder = ensure_recipes([recipe], print, keep_packages=True)["made"]
-    assert (folder / "VERSION").read_text() == "whole\n"
-    assert cache.packages().is_dir()  # for parts that follow
-    shutil.rmtree(cache_root / "parts" / tool.folder_name)
-    ensure_recipes([recipe], print)
-    assert not (cache_root / "parts" / tool.folder_name).exists()
