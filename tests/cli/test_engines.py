@@ -5,7 +5,7 @@ from click.testing import CliRunner
 from pydantic import SecretStr
 
 from racetrack import cli, engines
-from racetrack.cli.engines import MASKED, EngineSetting, engine_settings
+from racetrack.cli.engines import MASKED, engine_settings
 from racetrack.config import every_setting
 from racetrack.install.versions import in_env_files
 
@@ -17,14 +17,11 @@ def shown(*arguments: str) -> str:
     return result.output
 
 
-def every_setting_of_engines() -> list[tuple[str, EngineSetting]]:
-    return [(name, setting) for name in engines.engine_names() for setting in engine_settings(name)]
-
-
 def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = [
         setting
-        for _, setting in every_setting_of_engines()
+        for name in engines.engine_names()
+        for setting in engine_settings(name)
         if (field := every_setting().get(setting.name.lower())) and field.annotation is SecretStr
     ]
     assert secrets

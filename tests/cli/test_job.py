@@ -16,17 +16,13 @@ from tests.run.fakes import Calls
 from tests.some_engines import EXAMPLE
 
 
-def parsed(typed: str) -> click.Context:
-    name, *words = typed.split()
-    command = cli.race.get_command(click.Context(cli.race), name)
-    assert command
-    return command.make_context(name, words, parent=click.Context(cli.race))
-
-
 def test_output_files_are_written_among_the_logs(tmp_path: Path) -> None:
     to = tmp_path / "x.json"
-    typed = f"run {EXAMPLE} --rate 2k --json={to} --csv -"
-    words, files = job.with_outputs_among_logs(parsed(typed))
+    typed = f"{EXAMPLE} --rate 2k --json={to} --csv -"
+    command = cli.race.get_command(click.Context(cli.race), "run")
+    assert command
+    context = command.make_context("run", typed.split(), parent=click.Context(cli.race))
+    words, files = job.with_outputs_among_logs(context)
     assert words == [EXAMPLE, "--rate", "2k", "--json=logs/.json_file", "--csv", "logs/.csv_file"]
     assert files == {".json_file": str(to), ".csv_file": "-"}
 
@@ -39,15 +35,6 @@ def test_output_files_are_delivered(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert to.read_text() == "[1]\n"
     assert capsys.readouterr().out == "a\n1\n"
     assert [each.name for each in tmp_path.iterdir()] == ["to.json"]
-
-
-@pytest.mark.parametrize(
-    "typed",
-    [f"run {EXAMPLE} --against FOLDER", "compare --resume FOLDER", "compare FOLDER FOLDER"],
-)
-def test_files_of_this_machine_are_refused(typed: str, tmp_path: Path) -> None:
-    with pytest.raises(click.UsageError, match=r"can't read files .*KUBERNETES_JOB=false"):
-        job.require_no_inputs(parsed(typed.replace("FOLDER", str(tmp_path))))
 
 
 def test_the_job_gets_settings_only() -> None:

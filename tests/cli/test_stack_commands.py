@@ -2,16 +2,14 @@
 
 import io
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import cast
 from uuid import uuid4
 
 import pytest
 from rich.console import Console
 
-from racetrack.cli.stack import bring_up, describe_running, describe_use, stop_all
+from racetrack.cli.stack import bring_up, describe_running, describe_use
 from racetrack.errors import RacetrackError
-from racetrack.stack.contract import RunningStack, Stack, Unmeasurable
+from racetrack.stack.contract import RunningStack, Unmeasurable
 from racetrack.terminal import Screen, guarded
 from tests.cli.conftest import invoke
 from tests.run.fakes import FakeEngine, FakeStack
@@ -71,11 +69,3 @@ def test_without_a_stack_the_commands_say_so(
     monkeypatch.setenv("STACK_NAME", f"none-{uuid4().hex[:8]}")
     result = invoke(command)
     assert result.exit_code == code and "No stack is up." in result.output, result.output
-
-
-def test_down_stops_every_stack_that_may_run() -> None:
-    def stack(*lines: str) -> SimpleNamespace:
-        return SimpleNamespace(stop=lambda say: [say(line) for line in lines])
-
-    stacks = [stack("  mysql ended"), stack(), stack("  broker ended")]
-    assert stop_all(cast("list[Stack]", stacks)) == ["mysql ended", "broker ended"]
