@@ -1,5 +1,4 @@
-"""Tests of the grammar of variants, and of the errors of a plan, which name the key path and what
-is allowed there."""
+"""Tests of the grammar of variants, of plans that are refused, and of the settings of a plan."""
 
 from typing import Any
 
@@ -46,40 +45,8 @@ def test_a_text_stands_for_variants_whose_labels_can_be_read_again(
     assert quoted.members[0].settings == {"OPTIONS": "-Xa |+]", "B": "2"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "dh[",
-        "dh[A=1 A=2]",
-        "dh+dh",
-        "+".join(f"{name}[A=1|2|3|4|5]" for name in ("dh", "pg", "mz")),
-    ],
-)
-def test_a_text_of_another_form_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r".+"):
-        variants.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("phase = [", "line 1"),
-        (f'{WINDOW}loads = ["5k", "x"]', "phase[1].loads[2]"),
-        ('[[phase]]\nwndow = "10s"', "warm_up, window, saturate"),
-        ('[[phase]]\nwindow = "9s"', "phase[1]"),
-    ],
-)
-def test_an_error_names_file_and_key_path(text: str, named: str) -> None:
-    with pytest.raises(UsageError) as error:
-        parse_plan(text, "my.toml")
-    assert str(error.value).startswith("my.toml")
-    assert named in str(error.value)
-
-
 LOADED = f'{WINDOW}loads = ["1k"]'
 SATURATE = '[[phase]]\nsaturate = "20s"\n'
-TOP = f'{WINDOW}top = {{ samples = 10, every = "1s" }}\nloads = ["2k", "3k"]'
 CONTRADICTED = f'of = "{FIRST}[ENGINE_REPLICAS=1]"\nsettings = {{ ENGINE_REPLICAS = 2 }}'
 
 
