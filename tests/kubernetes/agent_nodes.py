@@ -63,27 +63,6 @@ def groups(root: Path, files: dict[str, str], pod: str = CGROUPFS) -> Path:
     return write(root / "cgroup", {name.replace("POD", pod): of for name, of in files.items()})
 
 
-MOUNTS = (  # mount point, options, file system
-    ("/", "rw,relatime", "overlay overlay rw"),
-    ("/proc/acpi", "ro,relatime", "tmpfs tmpfs ro"),
-    ("/dev", "rw,nosuid", "tmpfs tmpfs rw,size=65536k"),
-    ("/run/secrets/kubernetes.io/serviceaccount", "rw,relatime", "tmpfs tmpfs rw"),
-    ("/scripts", "ro,relatime", "tmpfs tmpfs rw"),
-    ("/data", "rw,relatime", "tmpfs tmpfs rw,size=4194304k"),
-)
-
-
-def with_volumes(proc: Path, pid: int) -> None:
-    """Give a process the mounts of a pod, with an in-memory volume at `/data`. That folder itself
-    is on this machine's disk."""
-    (proc / str(pid) / "root" / "data").mkdir(parents=True)
-    lines = (
-        f"30 20 0:{at} / {point} {options} master:1 - {of}\n"
-        for at, (point, options, of) in enumerate(MOUNTS)
-    )
-    (proc / str(pid) / "mountinfo").write_text("".join(lines))
-
-
 def process(pid: int, ppid: int = 1, name: str = "java", ticks: int = 100) -> dict[str, str]:
     """Return the files in `/proc` of a process that has used `ticks` of CPU time and 10 pages of
     memory."""
