@@ -1,7 +1,6 @@
 """Tests of a run's checks and removals in a Kafka that the user provides: a real one, with TLS,
 passwords, and rights on a prefix only."""
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -16,7 +15,6 @@ from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.errors import BusyError, SetupError
 from racetrack.kafka_endpoint import KafkaEndpoint, elsewhere
-from racetrack.probes.broker import TopicOffsets
 from racetrack.run.checks import require_known_clock
 from racetrack.stack.contract import ServiceClock, Stack
 from racetrack.stack.own_kafka import OwnNames
@@ -27,7 +25,6 @@ from tests.secured_kafka import FAR, PREFIX, RELAY, RIGHTS, SecuredKafka, secure
 
 pytestmark = pytest.mark.slow
 
-AWAY_S = 1.0
 LOSS = 0.01  # share of packets
 
 
@@ -139,16 +136,3 @@ def test_a_far_broker_is_accepted_if_its_clock_is_known(
     require_known_clock(find_engine("dh"), stack)
     with nullcontext() if is_accepted else pytest.raises(SetupError, match="± 20 ms"):
         require_known_clock(find_engine("flink"), stack)
-
-
-def test_offsets_are_known_again_after_the_broker_was_away(kafka: SecuredKafka) -> None:
-    name = "someone-s"
-    kafka.admin.create_topics([NewTopic(name, 2)])[name].result(10)
-    with Relay(kafka.ports[RELAY], kafka.ports[FAR]).running() as relay:
-        offsets = TopicOffsets(KafkaEndpoint(kafka.address(RELAY)), name)
-        assert offsets.end_offsets() == [0, 0]
-        relay.cut()
-        threading.Timer(AWAY_S, relay.mend).start()
-        began_s = time.monotonic()
-        assert offsets.end_offsets() == [0, 0]
-        assert time.monotonic() - began_s > AWAY_S / 2

@@ -13,7 +13,7 @@ import pytest
 
 from racetrack import engines, host
 from racetrack.config import Settings, load
-from racetrack.errors import BusyError, UsageError
+from racetrack.errors import BusyError
 from racetrack.stack import resources
 from tests.ports import free_ports
 from tests.some_engines import EXAMPLE
@@ -61,16 +61,6 @@ def test_each_uses_its_own_cores_and_those_of_the_harness_all_but_the_engine() -
     assert seen_by(settings, engine) == str(HERE)
 
 
-@pytest.mark.parametrize(
-    ("cores", "engine", "rest"),
-    [((), "", ""), ((3,), "", ""), ((0, 1), "1", "0"), ((0, 2, 1), "1", "0,2")],
-)
-def test_half_of_the_cores_are_the_engine_s(cores: tuple[int, ...], engine: str, rest: str) -> None:
-    settings = resources.apart(cores)
-    assert settings.get("ENGINE_CPUS", "") == engine
-    assert settings.get("HARNESS_CPUS", "") == rest
-
-
 def test_threads_of_one_core_are_not_divided(tmp_path: Path) -> None:
     # The threads of a core are half of all numbers apart.
     first = {number: number % max(1, len(HERE) // 2) for number in HERE}
@@ -81,11 +71,6 @@ def test_threads_of_one_core_are_not_divided(tmp_path: Path) -> None:
     cores = host.separable_cores(tmp_path)
     assert sorted(cores) == HERE
     assert [first[number] for number in cores] == sorted(first.values())
-
-
-def test_a_core_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"ENGINE_CPUS=0,4000 .* not 4000\."):
-        resources.require_cores(load({"ENGINE_CPUS": "0,4000"}))
 
 
 # Mounts as in `/proc/<pid>/mountinfo` of a container. Its own folders in memory are the data, /tmp

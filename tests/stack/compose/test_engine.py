@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -108,19 +107,11 @@ def test_an_engine_that_can_not_be_used_is_refused_with_the_reason(
     assert says in find(**how)
 
 
-@pytest.mark.parametrize(
-    ("name", "system", "kernel", "title"),
-    [
-        ("orbstack", "OrbStack", "6.17.8-orbstack-00308-g8f9c941121b1", "OrbStack"),
-        ("lima-rancher-desktop", "Ubuntu 24.04.2 LTS", "6.8.0-64-generic", "Rancher Desktop"),
-        ("by-hand", "Debian GNU/Linux 13", "6.12.43+deb13-arm64", "by-hand, Debian GNU/Linux 13"),
-    ],
-)
-def test_an_engine_in_a_virtual_machine_can_be_used_but_not_measured(
-    find: Find, name: str, system: str, kernel: str, title: str
-) -> None:
+def test_an_engine_in_a_virtual_machine_can_be_used_but_not_measured(find: Find) -> None:
+    system, kernel = "Ubuntu 24.04.2 LTS", "6.8.0-64-generic"
+    name = "lima-rancher-desktop"
     found = find(Name=name, OperatingSystem=system, KernelVersion=kernel).unmeasurable
-    assert f"({title}, kernel {kernel}; " in found.why
+    assert f"(Rancher Desktop, kernel {kernel}; " in found.why
     assert platform.release() in found.why
     assert found.remedy.startswith("Run Racetrack ")
 
@@ -145,15 +136,3 @@ def test_a_listener_in_another_process_namespace_is_not_visible(tmp_path: Path) 
     if "unshare" in apart.stderr:
         pytest.skip(f"no namespaces for this user: {apart.stderr}")
     assert apart.stdout == "False\n", apart.stderr
-
-
-def test_an_engine_on_another_machine_is_refused_without_asking_it(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host = "ssh://me@192.0.2.1"
-    program(COMPOSE % "2.39.1")
-    monkeypatch.setenv("DOCKER_HOST", host)
-    connect = Mock()
-    with pytest.raises(engine.NoDocker, match=rf"runs elsewhere \({host}"):
-        engine.find(airgap=False, connect=connect)
-    assert not connect.called

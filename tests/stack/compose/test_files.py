@@ -20,11 +20,6 @@ pytestmark = pytest.mark.slow
 FILES = pytest.mark.parametrize("files", [PUBLISHED, AIRGAP], ids=["published", "airgap"])
 
 
-def run(services: dict[str, Any]) -> dict[str, Any]:
-    """Return the services without the programs that users run when they need them."""
-    return {name: of for name, of in services.items() if CLIENTS not in of.get("profiles", [])}
-
-
 @FILES
 def test_variables_are_not_taken_from_the_shell_and_selinux_lets_files_be_read(
     files: tuple[str, ...],
@@ -80,6 +75,6 @@ def test_a_run_fills_in_its_own_settings_and_not_the_users_compose_variables(
     found = described(*PUBLISHED, **variables)
     assert found["name"] == "another"
     assert found["services"]["redpanda"]["ports"][0]["published"] == "50592"
-    started = run(found["services"]).values()
+    started = [of for of in found["services"].values() if CLIENTS not in of.get("profiles", [])]
     assert {service["labels"][STARTED_BY] for service in started} == {HARNESS}
     assert services["mysql"]["labels"][STARTED_BY] != HARNESS  # put up by hand

@@ -37,7 +37,9 @@ def started(cluster: Cluster, tmp_path: Path) -> Iterator[KubernetesStack]:
 
 
 @pytest.mark.slow
-def test_pods_are_measured_and_clocks_compared_by_the_agent(started: KubernetesStack) -> None:
+def test_pods_are_measured_and_paused_and_clocks_compared_by_the_agent(
+    started: KubernetesStack, cluster: Cluster
+) -> None:
     assert started.pids(["mysql"]) == {}
     (found,) = started.agents
     assert [(each.service, each.cpu_s) for each in found.sample().pods] == [("mysql", 2.5)]
@@ -46,6 +48,11 @@ def test_pods_are_measured_and_clocks_compared_by_the_agent(started: KubernetesS
     assert set(started.clocks) == {"broker", "loadgen"}
     for clock in started.clocks.values():
         assert abs(clock.offset_ms) <= clock.uncertainty_ms + 1
+    started.pause("mysql")
+    started.resume("mysql")
+    commands = [each for each in cluster.commands() if each.startswith("exec")]
+    program = "exec agent-x -- python /agent/agent.py"
+    assert commands == [f"{program} STOP 0b1c-77", f"{program} CONT 0b1c-77"]
 
 
 @pytest.mark.slow
@@ -54,12 +61,3 @@ def test_a_container_without_processes_has_ended(started: KubernetesStack, tmp_p
     (tmp_path / "cgroup/cpuacct/kubepods/burstable/pod0b1c-77/c0ffee/cgroup.procs").write_text("")
     started.agents[0].sample()
     assert "the process of mysql-0 ended" in started.died()["mysql"]
-
-
-@pytest.mark.slow
-def test_a_service_is_paused_by_the_agent(started: KubernetesStack, cluster: Cluster) -> None:
-    started.pause("mysql")
-    started.resume("mysql")
-    commands = [each for each in cluster.commands() if each.startswith("exec")]
-    program = "exec agent-x -- python /agent/agent.py"
-    assert commands == [f"{program} STOP 0b1c-77", f"{program} CONT 0b1c-77"]

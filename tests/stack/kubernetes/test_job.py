@@ -74,26 +74,19 @@ def cluster(kubectl_folder: Path) -> JobCluster:
     return JobCluster(kubectl_folder)
 
 
-def job_of(cluster: JobCluster, **settings: str) -> HarnessJob:
-    runtime = {"RUNTIME": "kubernetes", "STACK_NAME": "mine", "KUBERNETES_REGISTRY": "r.example/"}
-    return HarnessJob(load({**runtime, **settings}), cluster.said.append)
-
-
 @pytest.fixture
 def job(cluster: JobCluster, tmp_path: Path) -> Iterator[HarnessJob]:
-    made = job_of(cluster, LOGS_FOLDER=str(tmp_path / "logs"))
+    settings = {"RUNTIME": "kubernetes", "STACK_NAME": "mine", "KUBERNETES_REGISTRY": "r.example/"}
+    settings["LOGS_FOLDER"] = str(tmp_path / "logs")
+    made = HarnessJob(load(settings), cluster.said.append)
     yield made
     made.remove()
 
 
 @pytest.fixture
 def started(job: HarnessJob) -> HarnessJob:
-    start(job)
-    return job
-
-
-def start(job: HarnessJob) -> None:
     job.start(["run", "pg", "--rate", "2k"], {"ENGINE_REPLICAS": "2"})
+    return job
 
 
 @pytest.mark.slow

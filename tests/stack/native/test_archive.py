@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from racetrack.stack import prebuilt
 from racetrack.stack.prebuilt import Archive
 from racetrack.stack.service import Context, Launch, NotReady
@@ -25,22 +23,15 @@ while True:
 """
 
 
-def python(context: Context, code: str, file: Path) -> Launch:
-    return Launch([sys.executable, "-c", code, str(file)], cwd=context.work)
-
-
-def archive(code: str) -> Archive:
-    """Return the archive of a service that runs this code and answers once the file `up` exists."""
+def test_it_is_made_when_the_training_is_told_to_end(context: Context) -> None:
+    def launch(context: Context, file: Path) -> Launch:
+        return Launch([sys.executable, "-c", WRITES_AT_EXIT, str(file)], cwd=context.work)
 
     def answers(context: Context) -> None:
         if not (context.work / "up").exists():
             raise NotReady("not up")
 
-    return Archive("it", "kafka", "a.jar", lambda c, f: python(c, code, f), answers)
-
-
-def test_it_is_made_when_the_training_is_told_to_end(context: Context) -> None:
-    made = archive(WRITES_AT_EXIT)
+    made = Archive("it", "kafka", "a.jar", launch, answers)
     assert made.option(context) == [], "a first start does without, and makes none"
     assert not made.exists(context.parts)
     made.make(context)
@@ -49,23 +40,6 @@ def test_it_is_made_when_the_training_is_told_to_end(context: Context) -> None:
     assert made.option(context) == [f"-XX:SharedArchiveFile={file}"]
     assert file.read_text() == "classes"
     assert context.parts["kafka"] in file.parents
-    assert not list(context.work.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("code", "is_made"),
-    [
-        ("import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('classes')", True),
-        ("import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('half'); sys.exit(1)", False),
-        ("raise SystemExit(1)", False),
-    ],
-)
-def test_a_training_that_ends_by_itself_must_succeed(
-    code: str, is_made: bool, context: Context
-) -> None:
-    archive(code).make(context)
-    assert archive(code).exists(context.parts) == bool(archive(code).option(context)) == is_made
-    assert len(list((context.parts["kafka"] / "made").glob("*.jsa"))) == is_made
     assert not list(context.work.iterdir())
 
 

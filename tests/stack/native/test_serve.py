@@ -40,11 +40,6 @@ def make(settings: Settings, tmp_path: Path) -> Iterator[MakeForeground]:
         each.end()
 
 
-@pytest.fixture
-def foreground(make: MakeForeground) -> Foreground:
-    return make()
-
-
 def test_it_is_ready_when_all_are(make: MakeForeground, tmp_path: Path) -> None:
     (tmp_path / "serve/mysql/data").mkdir(parents=True)  # of an earlier start
     (tmp_path / "serve/ready").touch()
@@ -60,9 +55,9 @@ def test_it_is_ready_when_all_are(make: MakeForeground, tmp_path: Path) -> None:
     ("script", "named"),
     [(ENDS, r"b .*ended.*3"), (FAILS, r"b did not start: it ended \(4\)")],
 )
-def test_it_ends_with_the_first_that_ends(foreground: Foreground, script: str, named: str) -> None:
+def test_it_ends_with_the_first_that_ends(make: MakeForeground, script: str, named: str) -> None:
     with pytest.raises(RacetrackError, match=named):
-        serve.serve(foreground, [FakeService("a", WAITS), FakeService("b", script)])
+        serve.serve(make(), [FakeService("a", WAITS), FakeService("b", script)])
 
 
 @pytest.mark.slow

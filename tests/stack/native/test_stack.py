@@ -2,7 +2,6 @@
 
 import os
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ import pytest
 from racetrack import terminal
 from racetrack.config import load
 from racetrack.errors import SetupError
-from racetrack.stack import processes, resources
+from racetrack.stack import processes
 from racetrack.stack.contract import Say
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.service import Context, Launch
@@ -116,20 +115,6 @@ def test_what_is_not_found_by_its_mark_is_ended_all_the_same(opened: Open) -> No
     wait_until(lambda: psutil.Process(pid).name() == "sleep", "program without the mark")
     stack.stop(print)
     assert not psutil.pid_exists(pid)
-
-
-def test_where_the_data_is_is_known(
-    tmp_path: Path,
-    stack_name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(processes, "SHM", tmp_path / "missing")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    stack = NativeStack(load({"STACK_NAME": stack_name}))
-    assert stack.data_in_memory == resources.is_on_tmpfs(tmp_path)
-    (folder,) = stack.data_folders()
-    assert folder.path == tmp_path
-    assert folder.name == str(resources.mount_point(tmp_path))
 
 
 @pytest.mark.slow
