@@ -4,16 +4,15 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 CHUNK_BYTES = 1 << 16
 
 
 class Relay:
-    """Relays connections from `port` to `target` on this machine; both are ports or files of Unix
-    sockets. `delay_s` is added each way, without limiting the throughput."""
+    """Relays connections from the port `port` to the port `target`, both on this machine. `delay_s`
+    is added each way, without limiting the throughput."""
 
-    def __init__(self, port: int | Path, target: int | Path, delay_s: float = 0.0) -> None:
+    def __init__(self, port: int, target: int, delay_s: float = 0.0) -> None:
         self.delay_s, self.is_cut = delay_s, False
         self._port, self._target = port, target
         self._writers: set[asyncio.StreamWriter] = set()
@@ -37,14 +36,9 @@ class Relay:
         if self.is_cut:
             writer.transport.abort()
             return
-        far_reader, far_writer = await self._connect()
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
         self._writers |= {writer, far_writer}
         await asyncio.gather(self._pass(reader, far_writer), self._pass(far_reader, writer))
-
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if isinstance(self._target, Path):
-            return await asyncio.open_unix_connection(self._target)
-        return await asyncio.open_connection("127.0.0.1", self._target)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
@@ -57,8 +51,6 @@ class Relay:
             writer.write(data)
 
     async def _listen(self) -> asyncio.Server:
-        if isinstance(self._port, Path):
-            return await asyncio.start_unix_server(self._accept, self._port)
         return await asyncio.start_server(self._accept, "127.0.0.1", self._port)
 
     async def _end(self, server: asyncio.Server) -> None:
