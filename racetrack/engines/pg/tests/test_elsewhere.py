@@ -1,7 +1,6 @@
 """Tests of a PostgreSQL that the user provides: the demo has its own schema, which is removed."""
 
 import re
-from pathlib import Path
 from typing import Any, cast
 
 import psycopg
@@ -10,7 +9,6 @@ import pytest
 from racetrack.config import load
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.elsewhere import ELSEWHERE
-from racetrack.engines.pg.services import pgfeed
 from racetrack.engines.pg.tests.brought import Loaded, pageview
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres
@@ -18,7 +16,6 @@ from racetrack.errors import SetupError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.provided import SERVICES
-from racetrack.stack.service import Context
 
 pytestmark = pytest.mark.slow
 
@@ -79,15 +76,6 @@ def test_what_is_locked_is_listed(server: Postgres, elsewhere: Stack) -> None:
         (line,) = ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
     assert "lock timeout" in line and f"DROP SCHEMA {RUN_NAME} CASCADE;" in line
     assert len(ELSEWHERE.remove(elsewhere.settings, RUN_NAME)) == 1
-
-
-def test_the_consumer_gets_the_url_in_its_environment_only(
-    server: Postgres, tmp_path: Path, elsewhere: Stack
-) -> None:
-    launch = pgfeed.SERVICE.launch(Context(elsewhere.settings, tmp_path, {}))
-    assert launch.env["PGFEED_URL"] == url(server)
-    assert launch.env["PGFEED_SCHEMA"] == RUN_NAME
-    assert PASSWORD not in " ".join(launch.argv)
 
 
 # ---- The check ---------------------------------------------------------------------------------

@@ -3,9 +3,7 @@ its views are read."""
 
 import threading
 from decimal import Decimal
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import Message
@@ -27,7 +25,7 @@ from racetrack.engines.pg.tests.brought import (
 from racetrack.engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Stack
-from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
+from racetrack.workloads.shop.catalogue import VIEWS
 from tests.json_messages import VALID
 
 pytestmark = pytest.mark.slow
@@ -136,44 +134,6 @@ def test_rows_are_changed_and_deleted_in_order(loaded: Loaded) -> None:
     assert [(row["id"], row["email"]) for row in loaded.rows("users")] == [(7, None)]
 
 
-def test_values_beyond_the_declared_types_come_through(loaded: Loaded) -> None:
-    nothing = dict.fromkeys(purchase(1, "1"))
-    huge = purchase(2, "9999999999.99") | {"quantity": 2**32 - 1, "updated_at": 253_402_300_799_000}
-    item = {"id": 1, "name": "🙂 \"q\" 'a'\r\n<b>\\N", "price": Decimal("-99999.9999")}
-    loaded.bring(
-        change("purchases", 0, None, {**nothing, "id": 1}),
-        change("purchases", 1, None, huge),
-        change("items", 0, None, {**dict.fromkeys(("category", "inventory")), **item}),
-        change("users", 0, None, {**dict.fromkeys(user(1)), "id": 1}),
-    )
-    (sold,) = [row for row in loaded.rows("purchases_by_item") if row["item_id"] is None]
-    assert (sold["revenue"], sold["orders"], sold["items_sold"]) == (None, 1, None)
-    (worth,) = loaded.rows("high_value_users")
-    assert worth["lifetime_value"] == Decimal("9999999999.99") * (2**32 - 1)
-    (found,) = loaded.rows("items")
-    assert (found["name"], found["price"]) == (item["name"], item["price"])
-
-
-@pytest.mark.parametrize(
-    ("row", "field", "reason"),
-    [
-        (purchase(1, "no number"), "purchase_price", "invalid input syntax for type numeric"),
-        (purchase(1, "1") | {"quantity": 2**63}, "quantity", "out of range for type bigint"),
-    ],
-)
-def test_a_change_that_the_tables_can_not_take_is_named_with_its_field(
-    loaded: Loaded, row: dict[str, Any], field: str, reason: str
-) -> None:
-    table = "users" if "email" in row else "purchases"
-    named = f"topic=mysql.shop.{table}, partition=0, offset=1, field={field}, reason=.*{reason}"
-    with pytest.raises(feed.Refused, match=named):
-        loaded.bring(
-            pageview(0, "/products/3"),
-            change("purchases", 0, None, purchase(7, "1")),
-            change(table, 1, None, row),
-        )
-
-
 def test_flags_are_ids_and_all_else_is_left_out(loaded: Loaded) -> None:
     flags = [b"7", b'"8"', b"7", b"no id", b"\xff", b"", b"1" * 19]
     topic = "dd_flagged_profiles"
@@ -218,27 +178,3 @@ def test_a_server_that_ends_is_reported(loaded: Loaded, server: Postgres) -> Non
     threading.Timer(WITHIN_S, stop.set).start()
     with pytest.raises(RacetrackError, match="PostgreSQL no longer reports"):
         list(events)
-
-
-def test_a_view_determines_which_tracer_events_it_holds_and_again_when_it_holds_more(
-    loaded: Loaded,
-) -> None:
-    views = {view.name: view for view in TRACED_VIEWS}
-    wanted = [views["item_summary.pageviews"], views["profile_views_enriched.received_at"]]
-    items, owners = (view.keys(loaded.stack.settings) for view in wanted)
-    item, owner = f"/products/{items[2]}", f"/profiles/{owners[0]}"
-    loaded.connection.execute("INSERT INTO items (id) VALUES (%s)", [items[2]])
-    loaded.bring(pageview(0, item), pageview(1, owner), pageview(2, "/products/3"))
-    stop = threading.Event()
-    threading.Timer(WITHIN_S, stop.set).start()
-    recorded = pg.ENGINE.seen(loaded.stack, wanted, stop)
-
-    def next_two() -> dict[str, tuple[int, int]]:
-        return {seen.view: (seen.partition, seen.value) for seen in islice(recorded, 2)}
-
-    summary, enriched = (view.name for view in wanted)
-    assert next_two() == {summary: (2, 1), enriched: (0, NOW_MS + 1)}
-    loaded.bring(pageview(3, owner), pageview(4, item))
-    assert next_two() == {summary: (2, 2), enriched: (0, NOW_MS + 3)}
-    stop.set()
-    assert list(recorded) == []
