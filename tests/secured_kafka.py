@@ -9,12 +9,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
@@ -77,7 +76,6 @@ class SecuredKafka:
     ports: Mapping[str, int]
     folder: Path
     host: str
-    pid: int = 0
 
     def address(self, listener: str) -> str:
         return f"{self.host}:{self.ports[listener]}"
@@ -157,11 +155,6 @@ class SecuredKafka:
             made.result(10)
         wait_until(lambda: len(admin.describe_acls(every).result(10)) == len(rights), "rights")
 
-    def stop(self) -> None:
-        process = psutil.Process(self.pid)
-        process.kill()
-        process.wait()
-
 
 @contextmanager
 def secured_kafka(folder: Path, host: str = "localhost") -> Iterator[SecuredKafka]:
@@ -184,14 +177,14 @@ def secured_kafka(folder: Path, host: str = "localhost") -> Iterator[SecuredKafk
     def answers() -> bool:
         return bool(kafka.admin.list_topics(timeout=2))
 
-    with running([command], folder, answers, not_ready=KafkaException) as (pid,):
+    with running([command], folder, answers, not_ready=KafkaException):
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
             password = ScramCredentialInfo(mechanism, 4096)
             change = UserScramCredentialUpsertion(USER, password, PASSWORD.encode())
             for done in kafka.admin.alter_user_scram_credentials([change]).values():
                 done.result(10)
         kafka.allow(RIGHTS)
-        yield replace(kafka, pid=pid)
+        yield kafka
 
 
 def _properties(folder: Path, ports: Mapping[str, int], host: str) -> dict[str, str]:
