@@ -1,8 +1,7 @@
-"""Tests of Deephaven as a native service: readiness, its version, and the classes into which it
-compiles formulas, which are kept for later starts; and of decimals that it sends as bytes."""
+"""Tests of Deephaven as a native service: its version, and the classes into which it compiles
+formulas, which are kept for later starts; and of decimals that it sends as bytes."""
 
 import zipfile
-from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,25 +11,8 @@ import pytest
 from racetrack.engines.dh import server
 from racetrack.engines.dh.decimals import with_decimals
 from racetrack.engines.dh.recipe import LOCK
-from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.install import pypi
 from racetrack.install.versions import read_versions
-from racetrack.stack.service import Context, NotReady, find_service
-from tests.stack.conftest import Answer, answer, context, http, settings
-from tests.stack.services.test_peers import inside
-
-__all__ = ["answer", "context", "inside", "settings"]  # fixtures
-
-
-@pytest.mark.parametrize("is_ready", [True, False])
-def test_it_is_ready_when_it_serves_its_ide(
-    context: Context, answer: Answer, is_ready: bool
-) -> None:
-    port = DeephavenSettings.of(context.settings).deephaven_port
-    answer(port, http(b"<html>") if is_ready else http(b"", "404 Not Found"))
-    with nullcontext() if is_ready else pytest.raises(NotReady, match="HTTP 404"):
-        find_service("deephaven").check(context)
-
 
 CLASS = "io/deephaven/temp/c_{}v61_0/Formula.class"
 

@@ -1,5 +1,5 @@
-"""A Materialize for tests: a proxy that adds the banner, Materialize's functions, and SUBSCRIBE to
-a real PostgreSQL, all observed on a real Materialize (26.9). Plain SQL passes unchanged."""
+"""A Materialize for tests: a proxy that adds Materialize's functions and SUBSCRIBE to a real
+PostgreSQL, all observed on a real Materialize (26.9). Plain SQL passes unchanged."""
 
 import re
 import socket
@@ -28,9 +28,7 @@ SELECT sum(total)::bigint AS total, max(max_received_at) AS max_received_at
 FROM pageviews_progress
 HAVING sum(total) > 0;
 """
-# Sent as a notice to each client that does not decline it.
-WELCOME = "connected to Materialize v0 (of the tests)\n  Need help? Not here."
-DECLINED = b"--welcome_message=off"
+NO_BANNER = b"--welcome_message=off"  # an option that PostgreSQL does not know
 SUBSCRIBE = re.compile(r"COPY \(SUBSCRIBE \((.*)\)\s+WITH \(PROGRESS\)\) TO STDOUT", re.DOTALL)
 # Materialize's functions that the engine uses; the text of `mz_now()` is a number.
 CATALOGUE = """
@@ -77,9 +75,7 @@ class _Session(socketserver.StreamRequestHandler):
         self._schema = "public"
         with socket.create_connection(("127.0.0.1", self._of.postgres.port)) as self._upstream:
             with suppress(OSError, EOFError, psycopg.Error):
-                options = self._body()
-                known = options.replace(DECLINED, b"")
-                self._greets = known == options
+                known = self._body().replace(NO_BANNER, b"")
                 self._upstream.sendall(struct.pack("!I", 4 + len(known)) + known)
                 threading.Thread(target=self._pass_back, daemon=True).start()
                 while not self._of.stop.is_set():
@@ -95,10 +91,6 @@ class _Session(socketserver.StreamRequestHandler):
             if subscribe := SUBSCRIBE.match(statement):
                 self._subscribe(subscribe[1])
                 return
-            if self._greets:
-                fields = {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": WELCOME}
-                self._send(b"N", "".join(f"{code}{of}\0" for code, of in fields.items()) + "\0")
-                self._greets = False
             body = re.sub(rb"^(SET search_path = \w+)", rb"\1, mz_catalog", body)
         self._upstream.sendall(kind + struct.pack("!I", 4 + len(body)) + body)
 
