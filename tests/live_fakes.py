@@ -8,7 +8,7 @@ from typing import Any
 
 from racetrack import metrics
 from racetrack.clock import now_ms
-from racetrack.live.contract import Action, Refused
+from racetrack.live.contract import Action
 from racetrack.live.history import History
 from racetrack.live.series import COUNT, definition, layout, series_id
 
@@ -30,7 +30,6 @@ class FakeSession:
         self.samples = 0
         self.rates: dict[str, int] = {"events": 5_000, "purchases": 10, "reads": 0}
         self.status = dict.fromkeys((*ENGINES, "broker", "mysql"), "running")
-        self.refuses = ""
         self._load: str | None = None
         self._events: list[dict[str, Any]] = []
         self._ended: dict[str, Any] | None = None
@@ -167,8 +166,6 @@ class FakeSession:
         return self._ended
 
     def act(self, action: Action) -> Future[None]:
-        if self.refuses:
-            raise Refused(409, self.refuses)
         self.acted.append(action)
         given, done = action.arguments, Future[None]()
         text, target = f"{action.name} {' '.join(map(str, given.values()))}", ""

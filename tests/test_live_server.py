@@ -91,14 +91,6 @@ def test_nothing_is_measured_while_no_page_is_open(page: Page) -> None:
     pytest.fail("it is measured without a page")
 
 
-def test_the_end_is_told_and_closes_the_stream(page: Page) -> None:
-    with page.events() as events:
-        next(events)
-        assert page.act("end", {}).status_code == 200
-        *_, (name, end) = list(events)
-    assert (name, end["text"]) == ("end", "Ended by the user.")
-
-
 @pytest.mark.parametrize(
     ("name", "body", "arguments"),
     [
@@ -134,12 +126,6 @@ def test_what_can_not_be_used_is_refused_with_the_reason(
     assert answer.status_code == status
     assert why in answer.json()["error"]
     assert page.session.acted == []
-
-
-def test_what_can_not_be_done_now_is_refused_with_the_reason(page: Page) -> None:
-    page.session.refuses = "broker is paused."
-    answer = page.act("kill", {"target": "broker"})
-    assert (answer.status_code, answer.json()) == (409, {"error": "broker is paused."})
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 """Tests of engines that are Java programs of this repository, without running the program:
-readiness, and configuration, natively and in containers."""
+readiness and configuration."""
 
 import re
 from pathlib import Path
@@ -12,9 +12,7 @@ from racetrack.engines.shared.tests.programs import (
     recipe_of,
     service_of,
 )
-from racetrack.stack.compose.project import environment
 from racetrack.stack.service import Context, NotReady
-from tests.compose_files import service
 
 every = pytest.mark.parametrize("engine", ENGINES)
 
@@ -44,14 +42,3 @@ def test_its_program_gets_all_that_it_asks_for(engine: str, tmp_path: Path) -> N
     assert required
     context = Context(settings.load(), tmp_path, {engine: tmp_path})
     assert service_of(engine).launch(context).env.keys() == required
-
-
-# ---- In containers -------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@every
-def test_it_gets_the_same_as_natively(engine: str) -> None:
-    own = settings.load()
-    contained = service(engine, **environment(own))["environment"]
-    assert service_of(engine).environment(own).items() <= contained.items()

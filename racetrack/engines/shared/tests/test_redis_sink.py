@@ -1,4 +1,4 @@
-"""Tests of following and reading views in a real Redis, written as in the published benchmark."""
+"""Tests of following views in a real Redis, written as in the published benchmark."""
 
 import json
 import threading
@@ -6,18 +6,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from racetrack.config import load
-from racetrack.engines.contract import Access, NoSuchView, Progress, Summary
+from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.shared.redis_sink import views
 from racetrack.engines.shared.redis_sink.progress import PROGRESS, follow
-from racetrack.engines.shared.redis_sink.views import reader
 from racetrack.errors import RacetrackError
-from racetrack.kafka_endpoint import KafkaEndpoint
-from racetrack.mysql_endpoint import MysqlEndpoint
-from racetrack.stack.contract import Endpoints
 from racetrack.workloads.contract import find_workload
 from tests.redis_server import Server, running_redis
 
@@ -35,13 +30,6 @@ def server(started: Server) -> Server:
     """Return the Redis server, emptied."""
     started.client.flushall()
     return started
-
-
-def read(endpoint: str, view: str) -> pa.Table:
-    mysql = MysqlEndpoint("", 0, "", "", "", "", "")
-    where = Endpoints(KafkaEndpoint(""), "", "", mysql, "", 0, endpoint)
-    with reader(Access(load(), where, "")) as client:
-        return client.rows(view, "", [])
 
 
 def counted(server: Server, partition: int, total: int, newest_ms: int, at_ms: int) -> None:
@@ -128,29 +116,6 @@ def test_what_is_no_progress_and_a_connection_that_is_lost_are_named(
     happens(server.client)
     with pytest.raises(RacetrackError, match=named):
         next(events)
-
-
-def test_views_have_what_was_written(server: Server) -> None:
-    server.client.sadd("campaigns", "summer", "winter", "unseen")
-    server.client.mset({"ad-1": "summer", "ad-2": "winter", "ad-3": "unseen"})
-    window(server, "summer", 20_000, 4)
-    window(server, "summer", 30_000, 1)
-    window(server, "winter", 20_000, 2)
-    server.client.hincrby("summer/20000", "seen_count", 5)
-    counted(server, 0, 20, 31_000, 31_500)
-    counted(server, 1, 10, 32_000, 32_500)
-    assert rows(server, "campaigns") == {("summer",), ("winter",), ("unseen",)}
-    assert rows(server, "ads") == {("ad-1", "summer"), ("ad-2", "winter"), ("ad-3", "unseen")}
-    windows = {("summer", 20_000, 9), ("summer", 30_000, 1), ("winter", 20_000, 2)}
-    assert rows(server, "campaign_windows") == windows
-    assert rows(server, "ad_events_progress") == {(0, 20, 31_000), (1, 10, 32_000)}
-    assert rows(server, "ad_events_summary") == {(30, 32_000)}
-    with pytest.raises(NoSuchView):
-        read(server.endpoint, "clicks")
-
-
-def rows(server: Server, view: str) -> set[tuple[object, ...]]:
-    return {tuple(row.values()) for row in read(server.endpoint, view).to_pylist()}
 
 
 def test_the_windows_of_reserved_campaigns_are_summed_up(server: Server) -> None:
