@@ -1,4 +1,4 @@
-"""Tests of PostgreSQL in containers: its services, and the content of the feeder's published image."""
+"""Tests of PostgreSQL in containers: its services, and the content of the feeder's image."""
 
 import subprocess
 import sys
