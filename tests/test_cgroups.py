@@ -12,8 +12,7 @@ import pytest
 from racetrack import cgroups, host
 from racetrack.cgroups import MemoryKills, how_killed
 from racetrack.probes.noise import ThrottledMeter
-from racetrack.results.published import slug_of_place
-from racetrack.results.run import CpuQuota, Machine
+from racetrack.results.run import CpuQuota
 from tests.cgroup_tree import Tree
 
 GIB = 1 << 30
@@ -57,18 +56,6 @@ def test_a_quota_of_some_services_names_them(tree: Tree) -> None:
     tree.put("/outer", BROKER)
     found = quotas(tree, engine=[ENGINE], broker=[BROKER], elsewhere=[])
     assert [(quota.cores, quota.services) for quota in found] == [(0.5, ("engine",))]
-
-
-def test_machines_with_different_quotas_are_different() -> None:
-    given = {"cpu_model": "M", "cores": 2, "memory_gib": 24}
-    kinds = [[], [CpuQuota(cores=0.7, group="/a")], [CpuQuota(cores=0.5, group="/a")]]
-    kinds += [[CpuQuota(cores=0.7, group="/a", services=("broker",))]]
-    machines = [Machine.model_validate({**given, "cpu_quotas": of}) for of in kinds]
-    assert len({str(machine) for machine in machines}) == len(kinds)
-    assert len({slug_of_place(machine, "native") for machine in machines}) == len(kinds)
-    # The folder of the group, which has the id of its container, does not matter.
-    same = Machine.model_validate({**given, "cpu_quotas": [CpuQuota(cores=0.7, group="/b")]})
-    assert str(same) == str(machines[1])
 
 
 def test_time_at_a_quota_is_counted_from_the_first_call(tree: Tree) -> None:

@@ -18,11 +18,10 @@ from loadgen.commands import Commands
 from racetrack import config as settings
 from racetrack import renamed
 from racetrack.analysis import table
-from racetrack.analysis.table import as_record
 from racetrack.cli.report import publish
 from racetrack.config import REPO
 from racetrack.errors import UsageError
-from racetrack.metrics import ACHIEVED, PROCESSED
+from racetrack.metrics import ACHIEVED
 from racetrack.plan import variants
 from racetrack.plan.model import parse_plan
 from racetrack.report.standings import read_results
@@ -82,19 +81,6 @@ def test_recoveries_and_texts_that_are_compared_name_events_and_tables_stay() ->
     }
 
 
-def test_an_exported_row_of_the_previous_version_is_read(tmp_path: Path) -> None:
-    (row,) = table.read([RUN]).rows
-    old = {new: old for old, new in renamed.KEYS.items()}
-    record = {old.get(key, key): value for key, value in as_record(row).items()}
-    assert {"requested_pageviews_per_s", "achieved_pageviews_per_s"} < record.keys()
-    file = tmp_path / "before.json"
-    file.write_text(json.dumps({"schema_version": 3, "kind": "report", "records": [record]}))
-    (read,) = table.read([file]).rows
-    assert read.load == row.load
-    for key in (ACHIEVED.key, PROCESSED.key):
-        assert read.values[key] == row.values[key]
-
-
 def test_published_results_of_the_previous_version_are_read_and_written_again(
     tmp_path: Path,
 ) -> None:
@@ -140,15 +126,6 @@ def test_two_values_under_two_names_end_a_command_before_it_starts() -> None:
     )
     assert done.returncode == 2
     assert f"{OLD}=8" in done.stderr and f"{NEW}=6" in done.stderr and not done.stdout
-
-
-def test_a_file_with_both_names_is_refused_if_their_values_differ(tmp_path: Path) -> None:
-    file = tmp_path / ".env"
-    file.write_text(f"{OLD}=6\n{NEW}=6\n")
-    settings.refuse_unknown_in_files([file])
-    file.write_text(f"{OLD}=8\n{NEW}=6\n")
-    with pytest.raises(UsageError, match=OLD):
-        settings.refuse_unknown_in_files([file])
 
 
 def test_an_old_name_in_a_file_is_understood(

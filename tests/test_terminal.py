@@ -120,20 +120,6 @@ def test_what_runs_while_a_signal_ends_the_work_is_not_interrupted() -> None:
     assert ended
 
 
-def test_a_signal_that_was_accepted_is_not_raised_again() -> None:
-    with terminal.guarded(print) as guard:
-        try:
-            os.kill(os.getpid(), signal.SIGINT)
-        except terminal.Interrupted:
-            guard.accept()
-        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    with pytest.raises(TypeError), terminal.guarded(print) as guard:
-        with contextlib.suppress(terminal.Interrupted):
-            os.kill(os.getpid(), signal.SIGINT)
-        guard.accept()
-        raise TypeError("not of the signal, which was accepted")
-
-
 def test_nohup_stays_nohup() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

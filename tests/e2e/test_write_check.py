@@ -1,7 +1,6 @@
 """End-to-end tests that a run ends at once, with the reason, if the broker refuses writes or drops
 what acks=0 sends, but not if the broker is slow."""
 
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -22,7 +21,7 @@ from racetrack.config import Settings, load
 from racetrack.engines import calibration_engine
 from racetrack.engines.contract import Engine
 from racetrack.machine_lock import machine_lock
-from racetrack.probes.write_check import TOPIC, WriteCheckError
+from racetrack.probes.write_check import WriteCheckError
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import RunArguments
 from racetrack.run.checks import check_writes, make_ready
@@ -110,22 +109,6 @@ def test_a_broker_that_refuses_ends_the_run_before_the_demo(
     assert message.startswith(f"The broker at {stack.endpoints.kafka} refuses writes")
     assert "MSG_SIZE_TOO_LARGE" in message and "max.message.bytes" in message
     nothing_left()
-
-
-def test_a_broker_that_is_paused_for_a_while_gets_the_record_in_a_topic_of_its_own(
-    loadgen: LoadgenStack,
-) -> None:
-    loadgen.rates(RATE)
-    loadgen.native.pause("broker")
-    going_on = threading.Timer(2.0, loadgen.native.resume, ["broker"])
-    going_on.start()
-    try:
-        check_writes(loadgen.native, lambda: None)
-    finally:
-        going_on.join()
-        loadgen.rates(0)
-    client = AdminClient(loadgen.native.endpoints.kafka.librdkafka({"log_level": 2}))
-    assert len(client.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions) == 1
 
 
 @pytest.mark.parametrize("rate", [2_000_000, 0])

@@ -138,15 +138,6 @@ def test_java_must_be_neither_too_old_nor_too_new(path: Path, version: str, fits
     assert chosen_java(path) == (str(java) if fits else "")
 
 
-def test_a_java_that_fits_is_found_behind_others(path: Path) -> None:
-    (path / "java").symlink_to(add_java(path.parent / "jdk", "11.0.2"))
-    java = add_java(path.parent / "jvm" / "java-17-openjdk", "17.0.15")
-    assert chosen_java(path, JAVA_HOME="/nowhere") == str(java)
-    home = path.parent / "my jdk"  # JAVA_HOME comes first
-    java = add_java(home, "21.0.1")
-    assert chosen_java(path, JAVA_HOME=str(home)) == str(java)
-
-
 def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
     # Everything is installed where these tests run: apt must not be called at all.
     add(tmp_path, "apt-get", "echo apt-get was called >&2; exit 99")

@@ -4,14 +4,13 @@ interrupted."""
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import psutil
 import pytest
 
 from racetrack.errors import SetupError
-from racetrack.install.ensure import ensure_recipes, fetching_recipes
+from racetrack.install.ensure import ensure_recipes
 from racetrack.install.recipe import Recipe, Site
 from racetrack.integrity import HASHES
 from tests.install.conftest import small_recipe
@@ -124,21 +123,4 @@ def test_ctrl_c_ends_what_was_started_and_leaves_nothing(cache_root: Path) -> No
     assert setup.wait(WITHIN_S) != 0
     left = [int(pid) for pid in pids.read_text().split()]
     wait_until(lambda: not any(map(runs, left)), f"end of {left}", WITHIN_S)
-    assert list((cache_root / "parts").iterdir()) == []
-
-
-def test_an_error_of_the_user_of_parts_breaks_off_the_others(cache_root: Path) -> None:
-    started = threading.Event()
-
-    def endless(site: Site) -> str:
-        started.set()
-        site.run("sleep", "1000", doing="taking its time")
-        return "1"
-
-    with (
-        pytest.raises(RuntimeError, match="of no use any more"),
-        fetching_recipes([small_recipe(endless)], print),
-    ):
-        assert started.wait(WITHIN_S)
-        raise RuntimeError("of no use any more")
     assert list((cache_root / "parts").iterdir()) == []

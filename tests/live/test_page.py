@@ -1,5 +1,5 @@
-"""The live page in a real browser: figures, controls, keys, a lost server, odd texts, a long
-session. Needs Chromium (Debian: `apt-get install chromium`)."""
+"""The live page in a real browser: figures, controls, keys, a lost server, odd texts. Needs
+Chromium (Debian: `apt-get install chromium`)."""
 
 import re
 from collections.abc import Iterator
@@ -188,34 +188,3 @@ def test_everything_works_by_keyboard(tab: Tab, session: PageSession) -> None:
     tab.wait("#why-not", "The run folder is logs/fake.")
     assert session.actions[-1] == ("end", {})
     assert tab.errors == []
-
-
-# Ten hours at ten rows a second, with a peak and a dip of a single row each hour.
-LONG = """async () => {
-  const { History } = await import("/page/history.js");
-  const history = new History(), peaks = [];
-  for (let row = 0; row < 360000; row++) {
-    const isPeak = row % 36000 === 17001, isDip = row % 36000 === 29003;
-    if (isPeak) peaks.push(row / 10);
-    const lag = isPeak ? 9000 + row / 36000 : isDip ? 1 : 100 + row % 10;
-    history.add(row / 10, { lag, sparse: row % 10 ? undefined : 5 });
-  }
-  const { times } = history, lag = history.column("lag"), sparse = history.column("sparse");
-  const count = (column, is) => column.filter(is).length;
-  const away = (peak) => Math.min(...times.filter((time, at) => lag[at] >= 9000)
-    .map((time) => Math.abs(time - peak)));
-  return { rows: times.length, rises: times.every((time, at) => !at || time > times[at - 1]),
-    last: times.at(-1), same: lag.length === times.length && sparse.length === times.length,
-    high: count(lag, (one) => one >= 9000), low: count(lag, (one) => one === 1),
-    known: count(sparse, (one) => one === 5), away_s: Math.max(...peaks.map(away)),
-    repeated: history.add(times.at(-1), { lag: 5 }) };
-}"""
-
-
-def test_a_long_session_is_thinned_without_losing_a_peak(tab: Tab) -> None:
-    found = tab.page.evaluate(LONG)
-    assert found["rows"] <= 4000 and found["same"] and found["rises"]
-    assert found["high"] == 10 and found["low"] == 10
-    assert found["away_s"] < 65
-    assert found["last"] == 35999.9 and not found["repeated"]
-    assert found["known"] > 500

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from racetrack.analysis import table
-from racetrack.errors import UsageError
 from racetrack.plan.model import PLANS, find_plan, load_of, read_plan_file
 from racetrack.plan.resolve import resolve
 from racetrack.report.reference import Reference, beside_reference, read_reference
@@ -70,11 +69,3 @@ def test_the_plan_has_the_engines_and_rates_of_the_table() -> None:
     offered = [(cell.engine, load_of(load).per_s) for cell in plan.cells for load in cell.loads]
     published = [(result.engine, result.events_per_s) for result in reference.results]
     assert sorted(offered) == sorted(published)
-
-
-def test_a_reference_that_can_not_be_read_is_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "reference.json"
-    for text in ("none", '{"title": "A race"}'):
-        file.write_text(text)
-        with pytest.raises(UsageError):
-            read_reference(str(file))

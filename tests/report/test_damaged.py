@@ -21,7 +21,7 @@ from racetrack.report.runs import notes_of, read_runs, readable
 from racetrack.report.sheet import sheet
 from tests.records import verified
 from tests.report import folders
-from tests.report.folders import RIGHT, WRONG, PlannedRun, RunSpec, window_at
+from tests.report.folders import RIGHT, WRONG, PlannedRun, RunSpec
 from tests.report.test_publish import compared
 
 pytestmark = pytest.mark.slow
@@ -51,21 +51,6 @@ def experiments(logs: Path) -> None:
     folders.experiment(logs, "swept", swept)
     folders.search(logs, "steady", 50_000)
     compared(logs)
-
-
-def scaled(logs: Path) -> None:
-    """Write an experiment with two numbers of replicas, twice."""
-    made = [
-        PlannedRun(
-            RunSpec(**SHORT, settings={"ENGINE_REPLICAS": str(count)}),
-            (window_at(None, figures={"capacity_per_s": 10_000.0 * count + repeat}),),
-            repeat,
-            variant=f"steady[ENGINE_REPLICAS={count}]",
-        )
-        for count in (1, 2)
-        for repeat in (1, 2)
-    ]
-    folders.experiment(logs, "scaled", made)
 
 
 def cut(content: bytes, rng: random.Random) -> bytes:
@@ -153,7 +138,7 @@ def damages(logs: Path) -> Iterator[str]:
             file.write_bytes(content)
 
 
-@pytest.mark.parametrize("write_folders", [runs, experiments, scaled])
+@pytest.mark.parametrize("write_folders", [runs, experiments])
 def test_no_damage_ends_with_a_traceback(
     tmp_path: Path, write_folders: Callable[[Path], None]
 ) -> None:

@@ -14,7 +14,7 @@ from racetrack.metrics import METRICS
 from racetrack.report.render import finding_record, view_records
 from racetrack.results.verification import Verified
 from tests.records import verified
-from tests.report.folders import RIGHT, WRONG, RunSpec, run, search
+from tests.report.folders import RIGHT, RunSpec, run, search
 from tests.report.test_publish import compared
 
 
@@ -48,13 +48,3 @@ def test_the_page_describes_every_key_that_is_no_figure(tmp_path: Path) -> None:
     figures = set(METRICS)
     assert figures < keys
     assert documented_keys() == keys - figures
-
-
-def test_topics_of_cdc_are_records_beside_the_views() -> None:
-    cdc = {"caught_up_after_s": 1.0, "tables": {"purchases": WRONG}}
-    found = Verified.model_validate({**verified(users=RIGHT), "cdc": cdc})
-    records = view_records(found, {"engine": "steady"})
-    assert [(one["engine"], one["view"], one["status"]) for one in records] == [
-        ("steady", "users", "right"),
-        ("steady", "cdc_purchases", "wrong"),
-    ]

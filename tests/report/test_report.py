@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from racetrack.analysis import table
-from racetrack.analysis.claims import by_place, estimates
+from racetrack.analysis.claims import estimates
 from racetrack.analysis.table import Load, Row, Table
 from racetrack.analysis.warnings import Grade
 from racetrack.report.html import MOST_INLINE, write
@@ -148,24 +148,6 @@ def test_an_engine_that_did_not_hold_a_rate_is_not_compared_there(tmp_path: Path
         run(tmp_path / "logs", behind)
     report = report_on(tmp_path / "logs", tmp_path / "out")
     assert report.sheet.sections[0].answers == ("`swift` did not hold 4,000/s.",)
-
-
-def test_places_have_sections_of_their_own(tmp_path: Path) -> None:
-    run(tmp_path, RunSpec())
-    run(tmp_path, RunSpec(runtime="compose", engine="swift"))
-    run(tmp_path, RunSpec(runtime="compose", settings={"AIRGAP": "true"}))
-    edit(run(tmp_path, RunSpec()), machine={"cpu_model": "other", "cores": 1, "memory_gib": 1})
-    edit(run(tmp_path, RunSpec()), data_in_memory=False)
-    edit(run(tmp_path, RunSpec()), beside=["swift"])
-    places = list(by_place(rows_in(tmp_path)))
-    assert [(place.runtime, place.in_memory, place.together) for place in places] == [
-        ("native", True, ""),
-        ("compose", True, ""),
-        ("compose, images made here", True, ""),
-        ("native", True, ""),
-        ("native", False, ""),
-        ("native", True, "steady+swift"),
-    ]
 
 
 def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(

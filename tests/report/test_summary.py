@@ -10,7 +10,7 @@ from racetrack.analysis.figures import spread, top_summary
 from racetrack.metrics import significant
 from racetrack.report.summary import describe_faults, describe_run
 from racetrack.results.run import RunRecord
-from tests.records import COST, NOISE_FIGURES, VIEW, record
+from tests.records import COST, NOISE_FIGURES, record
 from tests.report import folders
 from tests.run_json import read_run
 
@@ -69,31 +69,6 @@ def test_the_summary_has_one_line_for_each_part() -> None:
         strict=False,
     ):
         assert part in line
-
-
-def test_warnings_and_what_only_some_runs_have_get_lines() -> None:
-    read = {"query": "a by b", "due": 20, "answered": 18, "rows_max": 6}
-    read |= {"errors": 2, "first_error": "it is gone"}
-    times = {"p50_ms": 502.0, "p99_ms": None}
-    read |= {"time": times, "service_time": times, "age": times}
-    results = {
-        "verdict": {"measured": LAG, "warnings": ["too short"], "shortest_window_s": 42},
-        "dt_ms": {"mean": None, "p50": None, "max": None, "updates": 0, "next_update_s": 3},
-        "views": [VIEW],
-        "reads": [read],
-        "cdc": {"inserts_per_s": 15.0, "in_database": times, "sent": times, "in_topic": times},
-    }
-    shown = "\n".join(summary(results))
-    for part in (
-        "too short",
-        "42 s",
-        "dt_ms n/a",
-        "item_summary.orders: p50 430 ms",
-        "a by b: 18 of 20",
-        "2 errors: it is gone",
-        "p50 502 ms, p99 infinite",
-    ):
-        assert part in shown
 
 
 @pytest.mark.parametrize(

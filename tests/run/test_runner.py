@@ -1,7 +1,6 @@
 """Tests of the runner on fake engines and a fake clock: its windows, engines that fail, void
 windows and resumption."""
 
-import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -581,22 +580,3 @@ def test_a_resumed_experiment_has_the_settings_that_it_began_with(
     record = fakes.resume(folder)
     made = [read_run(folder.parent / str(run.tag)) for run in record.runs if run.tag]
     assert {run.settings["engine_replicas"] for run in made} == {2}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda record: record["plan"].update(more=1),
-        lambda record: record["runs"].clear(),
-        lambda record: record["plan"]["cells"][0]["phases"][2].update(loads=["zzz"]),
-    ],
-    ids=["plan", "runs", "loads"],
-)
-def test_a_foreign_plan_is_not_carried_on(fakes: Fakes, change: Callable[[Any], object]) -> None:
-    folder = fakes.begin()
-    file = folder / "experiment.json"
-    record = json.loads(file.read_text())
-    change(record)
-    file.write_text(json.dumps(record))
-    with pytest.raises(UsageError, match="can't be carried on"):
-        fakes.carry_out(folder)

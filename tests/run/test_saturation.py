@@ -12,7 +12,13 @@ from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Window
-from racetrack.run.saturation import RateController, Saturation, SessionLoad, drain
+from racetrack.run.saturation import (
+    RateController,
+    Saturation,
+    SessionLoad,
+    WarmUpDetector,
+    drain,
+)
 from racetrack.run.session import LoadSample, Session
 from simulations.fluid import LOOK_EVERY_S, Queue, SimulatedEngine
 from tests.run.fluid_session import FakeClock, FluidSession
@@ -94,6 +100,25 @@ def test_an_engine_that_stands_still_is_offered_little_more() -> None:
     rates = [steering.next_per_s(LoadSample(at_s, 1_000 * at_s, 0, 0.0)) for at_s in range(60)]
     assert rates[0] == 1_000
     assert rates[-1] == 1
+
+
+def is_warm_after(costs_s: list[float]) -> list[bool]:
+    """Return whether the engine counts as warm every 10 s, given its CPU time per event."""
+    warmth = WarmUpDetector(bin_s=10)
+    used_s, found = 0.0, [warmth.is_flat(LoadSample(0, 0, 0, 0.0))]
+    for number, cost_s in enumerate(costs_s, start=1):
+        used_s += 1_000 * cost_s
+        found.append(warmth.is_flat(LoadSample(10 * number, 0, 1_000 * number, used_s)))
+    return found
+
+
+def test_an_engine_is_warm_once_its_cost_is_flat() -> None:
+    compiles = [9e-4, 5e-4, 3e-4, 2e-4]
+    assert is_warm_after([*compiles, 1.95e-4, 2.05e-4]) == [*[False] * 6, True]
+
+
+def test_a_cost_that_still_falls_is_not_flat() -> None:
+    assert not any(is_warm_after([8e-4 * 0.8**n for n in range(8)]))
 
 
 WARM_UP_S, LOW_S, FOR_S, HOLD_S, BATCH_S = 120.0, 10.0, 120.0, 60.0, 30.0

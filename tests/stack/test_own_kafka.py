@@ -23,6 +23,7 @@ from tests.secured_kafka import FAR, PREFIX, RELAY, RIGHTS, SecuredKafka, secure
 
 pytestmark = pytest.mark.slow
 
+
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
     with secured_kafka(tmp_path_factory.mktemp("kafka")) as running:

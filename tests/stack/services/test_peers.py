@@ -1,26 +1,9 @@
-"""Test of Debezium with a Kafka that the user provides, and the context of a service in a
-container."""
-
-import pytest
+"""Test of Debezium with a Kafka that the user provides."""
 
 from racetrack.stack.service import Context
 from racetrack.stack.services import debezium
 from tests.secured_kafka import client_properties
 from tests.stack.services.test_services import with_settings
-
-
-@pytest.fixture
-def inside(context: Context) -> Context:
-    """Return the context of a service in a container, whose peers have names."""
-    return with_settings(
-        context,
-        bind_address="0.0.0.0",  # noqa: S104
-        peer_mysql="mysql",
-        peer_kafka="redpanda",
-        peer_registry="redpanda",
-        peer_redis="redis",
-        kafka_outside="192.0.2.7:29092",
-    )
 
 
 def test_debezium_gets_the_properties_of_a_kafka_elsewhere_without_secrets_in_files(

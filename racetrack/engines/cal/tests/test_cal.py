@@ -13,7 +13,6 @@ from racetrack.engines import calibration_engine
 from racetrack.engines.cal.consumer import (
     Burner,
     Counting,
-    Notes,
     Telling,
     Trailing,
     by_partition,
@@ -121,35 +120,6 @@ def test_what_has_changed_is_written_once() -> None:
     write_counts(sink, counting, telling.changed(counting), 0)
     counts = [Count(0, 2, NOW_MS - 4), Count(2, 1, NOW_MS - 9)]
     assert [written[1:] for written in sink.written] == [(Total(3, NOW_MS - 4), counts)]
-
-
-def test_the_partitions_of_one_update_are_written_over_the_time_that_was_programmed() -> None:
-    counting, sink = Counting(6, InjectedDefect()), Recorder()
-    for partition in range(6):
-        counting.add(partition, [NOW_MS])
-    counting.count(NOW_MS, 1.0)
-    began_s = time.monotonic()
-    write_counts(sink, counting, Telling(6).changed(counting), spread_ms=15)
-    assert [count.partition for _, _, counts in sink.written for count in counts] == [*range(6)]
-    assert all(at_s - began_s >= 0.003 * number for number, (at_s, _, _) in enumerate(sink.written))
-
-
-def test_it_notes_when_it_stalls_and_what_its_capacity_came_to() -> None:
-    defect = InjectedDefect(
-        capacity_per_s=1_000, stalled_partition=0, stall_after_s=1, stall_for_s=1, seed=7
-    )
-    counting, notes = Counting(2, defect), Notes(defect)
-    lines = []
-    for ms in range(0, 2_001, 500):
-        counting.count(NOW_MS + ms, ms / 1000)
-        lines += notes.lines(counting, NOW_MS + ms, ms / 1000)
-    assert lines == [
-        f"RACETRACK capacity timestamp={NOW_MS}, allowed=0.000, seed=7",
-        f"RACETRACK stalled timestamp={NOW_MS + 1_000}, partition=0",
-        f"RACETRACK capacity timestamp={NOW_MS + 1_000}, allowed=1000.000, seed=7",
-        f"RACETRACK stalled timestamp={NOW_MS + 2_000}, partition=-1",
-        f"RACETRACK capacity timestamp={NOW_MS + 2_000}, allowed=2000.000, seed=7",
-    ]
 
 
 @pytest.mark.parametrize("row", VALID, ids=lambda row: row.name)

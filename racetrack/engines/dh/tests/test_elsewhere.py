@@ -5,13 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
+from confluent_kafka.cimpl import NewTopic
 from pydeephaven import DHError
 
 from racetrack.config import load
 from racetrack.engines.contract import NoSuchView
 from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh.elsewhere import ELSEWHERE
-from racetrack.engines.dh.inputs import given_to_scripts
+from racetrack.engines.dh.inputs import PATIENCE, given_to_scripts
 from racetrack.engines.dh.tests.brought import KEY, Brought, load_there
 from racetrack.engines.shared.tests import fakes
 from racetrack.errors import SetupError
@@ -20,6 +21,8 @@ from racetrack.stack.elsewhere import RUN_NAME
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.provided import SERVICES
 from racetrack.workloads.contract import find_workload
+from tests.secured_kafka import ADMIN, secured_kafka
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -149,3 +152,45 @@ def test_a_wrong_setting_is_named_with_the_servers_answer(
     (why,) = str(refused.value).splitlines()[1:]
     assert f"{setting}: can't log in: " in why and remedy in why
     assert KEY not in why
+
+
+# ---- Kafka -------------------------------------------------------------------------------------
+
+KAFKA_SCRIPT = """
+from deephaven import dtypes, time_table
+from deephaven.stream.kafka import consumer, producer
+servers = {**ENVIRONMENT["CLIENT"], "bootstrap.servers": ENVIRONMENT["SERVERS"]}
+read = consumer.consume(
+    servers,
+    "tried",
+    offsets=consumer.ALL_PARTITIONS_SEEK_TO_BEGINNING,
+    key_spec=consumer.KeyValueSpec.IGNORE,
+    value_spec=consumer.simple_spec("text", dtypes.string),
+    table_type=consumer.TableType.append(),
+)
+written = time_table("PT0.1s").update("text = `` + ii").last_by()
+text = producer.simple_spec("text")
+stop_writing = producer.produce(written, servers, "tried", text, text, last_by_key_columns=True)
+pageviews_progress = read.count_by("total").view(
+    ["partition = 0", "total", "max_received_at = total"]
+)
+"""
+
+
+def test_consumers_and_producers_end_with_the_run(
+    server: Brought, elsewhere: Stack, tmp_path: Path
+) -> None:
+    def counted() -> list[int]:
+        rows = dh.ENGINE.read_view(elsewhere, "pageviews_progress")
+        totals: list[int] = rows.column("total").to_pylist()
+        return totals
+
+    before = server.kafka_threads()
+    with secured_kafka(tmp_path) as kafka:
+        kafka.admin.create_topics([NewTopic("tried", 2, 1)])["tried"].result(10)
+        environment = {"SERVERS": kafka.address(ADMIN), "CLIENT": PATIENCE}
+        load_there(server, {"scripts/tried.py": KAFKA_SCRIPT}, environment)
+        wait_until(lambda: counted() > [10], "message", every_s=0.2)
+        assert len(server.kafka_threads()) == len(before) + 2
+        ELSEWHERE.remove(elsewhere.settings, RUN_NAME)
+        wait_until(lambda: server.kafka_threads() == before, "end of all threads", every_s=0.5)

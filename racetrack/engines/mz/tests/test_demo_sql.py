@@ -1,6 +1,6 @@
 """Tests of the views in `scripts/demo.sql` and `ads.sql`, which must contain the same rows as those
 of `demo.py` and `ads.py`. The view definitions run on a real PostgreSQL, with small tables in place
-of the sources. Also: Materialize's clock is used as it allows, and no name is used twice."""
+of the sources. Also: Materialize's clock is used as it allows."""
 
 # ruff: noqa: S608  # queries are made of names that stand here
 
@@ -74,6 +74,27 @@ def test_sources_are_the_tables_and_bring_no_progress_in_the_way_of_a_view(name:
     assert workload.progress in views
     assert set(workload.tables) <= sources.keys()
     assert not {f"{source}_progress" for source in sources} & {*views, *sources}
+
+
+# Schemas that a real Materialize registers for the sink of the view `high_value_users`.
+KEY = {"type": "record", "name": "row", "fields": [{"name": "id", "type": ["null", "long"]}]}
+CENTS = {"type": "bytes", "logicalType": "decimal", "precision": 39, "scale": 2}
+VALUE = {
+    "type": "record",
+    "name": "envelope",
+    "fields": [
+        {"name": "id", "type": ["null", "long"]},
+        {"name": "email", "type": ["null", "string"]},
+        {"name": "lifetime_value", "type": CENTS},
+        {"name": "purchases", "type": "long"},
+    ],
+}
+
+
+def test_the_source_of_the_sink_s_topic_has_the_schemas_that_the_sink_will_register() -> None:
+    """The registry has none yet when the script runs."""
+    statement = created("SOURCE")["hvu_test_upserts"]
+    assert [json.loads(text) for text in re.findall(r"SCHEMA '([^']*)'", statement)] == [KEY, VALUE]
 
 
 SOURCES = """
