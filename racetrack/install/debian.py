@@ -214,6 +214,9 @@ def _build_base(site: Site) -> str:
         apt.mirror(site),
         doing="making a Debian",
     )
+    for mounted in ("proc", "sys"):  # debootstrap goes on if it can't unmount them
+        if (root / mounted).is_mount():
+            site.run("umount", "--lazy", root / mounted, doing="unmounting")
     for name in NOT_IN_BASE:
         _empty(root / name)
     (root / "etc/apt/sources.list").write_text(BASE_SOURCES)

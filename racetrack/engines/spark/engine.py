@@ -8,9 +8,6 @@ from racetrack.engines.spark.settings import SparkSettings
 from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
 
-# The window of the profile views moves on once a second, in a micro-batch.
-MOVES_EVERY_MS = 1_000
-
 
 class Spark(UpsertEngine):
     """See `racetrack.engines.contract.Engine`."""
@@ -28,9 +25,9 @@ class Spark(UpsertEngine):
     version_part = "spark"
 
     def clock_slack_ms(self, settings: Settings) -> int:
-        """Return two seconds, since the time window moves by whole seconds and is written a little
-        later, and the time between two micro-batches."""
-        return 2_000 + max(MOVES_EVERY_MS, SparkSettings.of(settings).spark_trigger_ms)
+        """Return three seconds plus the time between two micro-batches: the time window moves by
+        whole seconds, at most once a second, and is written a little later."""
+        return 3_000 + SparkSettings.of(settings).spark_trigger_ms
 
     def classes(self, settings: Settings) -> Classes:
         """Return that Spark resumes from its checkpoints where the program finds them again: not in

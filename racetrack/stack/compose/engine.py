@@ -75,14 +75,13 @@ def listener_is_visible(path: str) -> bool:
 def find(
     *,
     airgap: bool,
-    connect: Callable[..., docker.DockerClient] = docker.from_env,
     host_name: str = platform.node(),
     is_visible: Callable[[str], bool] = listener_is_visible,
 ) -> Docker:
     """Return the Docker engine; start nothing.
 
-    `connect` opens a client, `host_name` is this machine's, and `is_visible` returns whether the
-    process that listens at a socket can be seen from here.
+    `host_name` is this machine's, and `is_visible` returns whether the process that listens at a
+    socket can be seen from here.
 
     Raises:
         NoDocker: no engine can be used; the message contains the reason.
@@ -96,7 +95,7 @@ def find(
             " what is in its containers can't be measured from here",
             "Run Racetrack where the engine is",
         )
-    client = _connect(connect)
+    client = _connect()
     version = client.version()
     _require_docker(version)
     _require_api(version, NEEDS_API_AIRGAP if airgap else NEEDS_API)
@@ -128,10 +127,10 @@ def _endpoint() -> str:
     return str(context.Host)
 
 
-def _connect(connect: Callable[..., docker.DockerClient]) -> docker.DockerClient:
+def _connect() -> docker.DockerClient:
     """Return a client of the engine that the `docker` command uses."""
     try:
-        return connect(timeout=ANSWER_WITHIN_S, max_pool_size=CONNECTIONS)
+        return docker.from_env(timeout=ANSWER_WITHIN_S, max_pool_size=CONNECTIONS)
     except (DockerException, OSError, ValueError) as error:
         if "permission denied" in str(error).lower():
             raise NoDocker(
