@@ -58,7 +58,8 @@ class ShopViewsTest extends ShopContract<World> {
   }
 
   @Test
-  void theWindowMovesOnWithTheClock() throws Exception {
+  void theWindowMovesOnWithTheClock() {
+    assertEquals(0, recentViews()); // starts the query, which may take longer than the window moves
     long age = System.currentTimeMillis() - World.NOW_MS;
     view(8, "/profiles/3", age - 596_000);
     view(8, "/profiles/3", age - 300_000);
@@ -66,7 +67,6 @@ class ShopViewsTest extends ShopContract<World> {
     assertEquals(2, recentViews());
     long deadline = System.nanoTime() + 60_000_000_000L;
     while (recentViews() == 2 && System.nanoTime() < deadline) {
-      Thread.sleep(100);
       // In tests, only messages cause micro-batches.
       stage.pageview(0, 8, "/about", age);
     }

@@ -6,14 +6,11 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Encoder;
 import org.apache.spark.sql.Encoders;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.StatefulProcessor;
-import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.ValueState;
@@ -27,29 +24,26 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>Rows that count no ad (progress) pass unchanged.
  */
-final class CampaignCounts extends StatefulProcessor<String, Row, Row> {
+final class CampaignCounts extends Keyed<String> {
   private static final long serialVersionUID = 1;
-  private static final Encoder<Row> OUTPUT =
-      Encoders.row(
-          StructType.fromDDL(
-              "campaign_id STRING, window_start_ms BIGINT, partition INT, total BIGINT,"
-                  + " max_received_at BIGINT"));
+  private static final StructType OUTPUT =
+      StructType.fromDDL(
+          "campaign_id STRING, window_start_ms BIGINT, partition INT, total BIGINT,"
+              + " max_received_at BIGINT");
 
   private transient ValueState<String> campaignOf;
   /** Start of a window → number of the ad's views in it. */
   private transient MapState<Long, Long> counts;
 
   static Dataset<Row> of(Dataset<Row> rows) {
-    return rows.groupBy("ad_id")
-        .as(Encoders.STRING(), Encoders.row(rows.schema()))
-        .transformWithState(new CampaignCounts(), TimeMode.None(), OutputMode.Update(), OUTPUT);
+    return new CampaignCounts()
+        .madeOf(rows, "ad_id", Encoders.STRING(), TimeMode.None(), OUTPUT);
   }
 
   @Override
   public void init(OutputMode mode, TimeMode time) {
-    campaignOf = getHandle().getValueState("campaign", Encoders.STRING(), TTLConfig.NONE());
-    counts =
-        getHandle().getMapState("counts", Encoders.LONG(), Encoders.LONG(), TTLConfig.NONE());
+    campaignOf = text("campaign");
+    counts = map("counts", Encoders.LONG(), Encoders.LONG());
   }
 
   @Override
@@ -94,11 +88,7 @@ final class CampaignCounts extends StatefulProcessor<String, Row, Row> {
       add(from, each._1(), -each._2(), changes);
       add(to, each._1(), each._2(), changes);
     }
-    if (to == null) {
-      campaignOf.clear();
-    } else {
-      campaignOf.update(to);
-    }
+    set(campaignOf, to);
   }
 
   private static void add(String campaign, long window, long views, List<Row> changes) {

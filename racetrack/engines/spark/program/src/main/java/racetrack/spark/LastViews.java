@@ -12,7 +12,6 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.streaming.ListState;
 import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.StatefulProcessor;
 import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
@@ -27,7 +26,7 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>Changed emails pass through, for `ViewersEmails`, which joins them as those of viewers.
  */
-final class LastViews extends StatefulProcessor<Long, Row, Row> {
+final class LastViews extends Keyed<Long> {
   private static final long serialVersionUID = 1;
   private static final int LENGTH = 10;
   private static final StructType VIEW =
@@ -69,16 +68,13 @@ final class LastViews extends StatefulProcessor<Long, Row, Row> {
    * `email` and `is_user`. A change of a user has its id as `profile_id` and `viewer_id`.
    */
   static Dataset<Row> of(Dataset<Row> changes) {
-    return changes
-        .groupBy("profile_id")
-        .as(Encoders.LONG(), Encoders.row(changes.schema()))
-        .transformWithState(
-            new LastViews(), TimeMode.None(), OutputMode.Update(), Encoders.row(CHANGE));
+    return new LastViews()
+        .madeOf(changes, "profile_id", Encoders.LONG(), TimeMode.None(), CHANGE);
   }
 
   @Override
   public void init(OutputMode mode, TimeMode time) {
-    email = getHandle().getValueState("email", Encoders.STRING(), TTLConfig.NONE());
+    email = text("email");
     last = getHandle().getListState("last", Encoders.row(VIEW), TTLConfig.NONE());
   }
 
@@ -107,14 +103,6 @@ final class LastViews extends StatefulProcessor<Long, Row, Row> {
     }
     change(profile, before, now, isRenamed, changes);
     return CollectionConverters.asScala(changes.iterator());
-  }
-
-  static void set(ValueState<String> state, String value) {
-    if (value == null) {
-      state.clear();
-    } else {
-      state.update(value);
-    }
   }
 
   private void change(

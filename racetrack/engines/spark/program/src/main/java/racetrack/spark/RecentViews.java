@@ -10,8 +10,6 @@ import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.streaming.ExpiredTimerInfo;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.StatefulProcessor;
-import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.types.StructType;
@@ -24,7 +22,7 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>Views that are older when they arrive are not counted.
  */
-final class RecentViews extends StatefulProcessor<Long, Row, Row> {
+final class RecentViews extends Keyed<Long> {
   private static final long serialVersionUID = 1;
   /** Seconds until a second is older than ten minutes as a whole. */
   private static final long STAYS_S = 601;
@@ -36,19 +34,14 @@ final class RecentViews extends StatefulProcessor<Long, Row, Row> {
 
   /** `views` have the columns `profile_id` and `received_at`. */
   static Dataset<Row> counted(Dataset<Row> views) {
-    return views
-        .groupBy("profile_id")
-        .as(Encoders.LONG(), Encoders.row(views.schema()))
-        .transformWithState(
-            new RecentViews(), TimeMode.ProcessingTime(), OutputMode.Update(),
-            Encoders.row(COUNT));
+    return new RecentViews()
+        .madeOf(views, "profile_id", Encoders.LONG(), TimeMode.ProcessingTime(), COUNT);
   }
 
   @Override
   public void init(OutputMode mode, TimeMode time) {
-    TTLConfig forever = TTLConfig.NONE();
-    bySecond = getHandle().getMapState("second", Encoders.LONG(), Encoders.LONG(), forever);
-    byMinute = getHandle().getMapState("minute", Encoders.LONG(), Encoders.LONG(), forever);
+    bySecond = map("second", Encoders.LONG(), Encoders.LONG());
+    byMinute = map("minute", Encoders.LONG(), Encoders.LONG());
   }
 
   @Override

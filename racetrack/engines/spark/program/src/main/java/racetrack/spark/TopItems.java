@@ -18,8 +18,6 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.StatefulProcessor;
-import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.types.StructType;
@@ -32,7 +30,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>It keeps the row of every item, and each micro-batch computes the lists from all of them: if
  * the rate of an item in a list falls, any other item may take its place.
  */
-final class TopItems extends StatefulProcessor<Boolean, Row, Row> {
+final class TopItems extends Keyed<Boolean> {
   private static final long serialVersionUID = 1;
   private static final int LENGTH = 20;
   private static final StructType ITEM =
@@ -70,21 +68,16 @@ final class TopItems extends StatefulProcessor<Boolean, Row, Row> {
    * `pageviews` and `conversion_rate`.
    */
   static Dataset<Row> addedTo(Dataset<Row> messages) {
-    return messages
-        .groupBy("is_item")
-        .as(Encoders.BOOLEAN(), Encoders.row(messages.schema()))
-        .transformWithState(
-            new TopItems(), TimeMode.None(), OutputMode.Update(), Encoders.row(MESSAGE));
+    return new TopItems()
+        .madeOf(messages, "is_item", Encoders.BOOLEAN(), TimeMode.None(), MESSAGE);
   }
 
   @Override
   public void init(OutputMode mode, TimeMode time) {
-    TTLConfig forever = TTLConfig.NONE();
-    items = getHandle().getMapState("items", Encoders.STRING(), Encoders.row(ITEM), forever);
+    items = map("items", Encoders.STRING(), Encoders.row(ITEM));
     shown = new HashMap<>();
     for (String view : Item.ORDERS.keySet()) {
-      shown.put(
-          view, getHandle().getMapState(view, Encoders.STRING(), Encoders.STRING(), forever));
+      shown.put(view, map(view, Encoders.STRING(), Encoders.STRING()));
     }
   }
 

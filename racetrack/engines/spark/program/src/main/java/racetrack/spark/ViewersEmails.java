@@ -10,8 +10,6 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.streaming.MapState;
 import org.apache.spark.sql.streaming.OutputMode;
-import org.apache.spark.sql.streaming.StatefulProcessor;
-import org.apache.spark.sql.streaming.TTLConfig;
 import org.apache.spark.sql.streaming.TimeMode;
 import org.apache.spark.sql.streaming.TimerValues;
 import org.apache.spark.sql.streaming.ValueState;
@@ -23,7 +21,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * Joins the last views of profiles with the emails of their viewers. It keeps the views of each
  * viewer that are shown now, and emits them again when the viewer's email changes.
  */
-final class ViewersEmails extends StatefulProcessor<Long, Row, Row> {
+final class ViewersEmails extends Keyed<Long> {
   private static final long serialVersionUID = 1;
   /** `is_moved`: it enters or leaves the view; otherwise only an email changed. */
   private static final StructType ENRICHED =
@@ -37,20 +35,14 @@ final class ViewersEmails extends StatefulProcessor<Long, Row, Row> {
 
   /** `views` are those of `LastViews`. */
   static Dataset<Row> joinedWith(Dataset<Row> views) {
-    return views
-        .groupBy("viewer_id")
-        .as(Encoders.LONG(), Encoders.row(views.schema()))
-        .transformWithState(
-            new ViewersEmails(), TimeMode.None(), OutputMode.Update(), Encoders.row(ENRICHED));
+    return new ViewersEmails()
+        .madeOf(views, "viewer_id", Encoders.LONG(), TimeMode.None(), ENRICHED);
   }
 
   @Override
   public void init(OutputMode mode, TimeMode time) {
-    email = getHandle().getValueState("email", Encoders.STRING(), TTLConfig.NONE());
-    shown =
-        getHandle()
-            .getMapState(
-                "shown", Encoders.STRING(), Encoders.row(LastViews.CHANGE), TTLConfig.NONE());
+    email = text("email");
+    shown = map("shown", Encoders.STRING(), Encoders.row(LastViews.CHANGE));
   }
 
   @Override
@@ -62,7 +54,7 @@ final class ViewersEmails extends StatefulProcessor<Long, Row, Row> {
       Row row = rows.next();
       if (row.<Boolean>getAs("is_user")) {
         isRenamed = true;
-        LastViews.set(email, row.getAs("email"));
+        set(email, row.getAs("email"));
       } else {
         changed.add(row);
         if (keep(row)) {
