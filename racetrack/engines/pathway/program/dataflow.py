@@ -161,11 +161,18 @@ class Dataflow:
         )
 
     def write_progress(self, progress: str, summary: str, events: pw.Table, due: str) -> None:
-        """Write the two views that count events. `due` is the column with their due time."""
-        counts = events.groupby(pw.this.partition).reduce(
+        """Write the two views that count events. `due` is the column with their due time. They are
+        counted by second first, since `max` looks at all different values of a changed group."""
+        times = events.select(pw.this.partition, due=events[due], second=events[due] // 1000)
+        seconds = times.groupby(pw.this.partition, pw.this.second).reduce(
             pw.this.partition,
-            total=pw.reducers.count(),
-            max_received_at=pw.reducers.max(events[due]),
+            count=pw.reducers.count(),
+            newest=pw.reducers.max(pw.this.due),
+        )
+        counts = seconds.groupby(pw.this.partition).reduce(
+            pw.this.partition,
+            total=pw.reducers.sum(pw.this["count"]),
+            max_received_at=pw.reducers.max(pw.this.newest),
         )
         self.write(progress, counts, "partition")
         total = counts.reduce(

@@ -204,7 +204,7 @@ def show_last_views(flow: Dataflow, profiles: pw.Table, users: pw.Table) -> None
     )
     typed = newest.select(
         pw.this.owner_id,
-        view=pw.apply_with_type(views_of, list[tuple[int, int, int, int]], pw.this.views),
+        view=pw.declare_type(list[tuple[int, int, int, int]], pw.this.views),
     )
     single = typed.flatten(pw.this.view)
     last = single.select(
@@ -233,11 +233,6 @@ def add_views(
 
 
 LAST_VIEWS = pw.reducers.stateful_many(add_views)
-
-
-def views_of(views: tuple[tuple[int, int, int, int], ...]) -> list[tuple[int, int, int, int]]:
-    """Return the same views: Pathway does not know the type of a reducer's result."""
-    return list(views)
 
 
 def show_flagged(flow: Dataflow, pageviews: pw.Table) -> None:
