@@ -585,7 +585,7 @@ UP_AFTER = _metric(
 )
 NORMAL_AFTER = _metric(
     "normal_after_s",
-    "normal after",
+    "recovery time",
     "s",
     "Seconds from the beginning of a fault until the services were up and the lags of the count and"
     " of all traced views normal: at most 2 s, or their maximum in the ten seconds before. A run"
@@ -612,6 +612,15 @@ COUNTED_TWICE = _metric(
     "counted twice",
     "events",
     "Events that a view counted too often after a fault, likewise.",
+    better="less",
+    per="fault",
+    columns="run",
+)
+WRONG_VIEWS = _metric(
+    "wrong_views",
+    "views wrong",
+    "views",
+    "Views that were wrong after a fault, likewise.",
     better="less",
     per="fault",
     columns="run",

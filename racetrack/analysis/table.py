@@ -69,6 +69,7 @@ DERIVED = ("kafka_retention_bytes", "logs_folder")
 HARNESS_VERSIONS = ("racetrack", "python")
 SETTLED = "window"  # condition that only separates runs at the same rate
 CONDITIONS = (SETTLED, "faults")
+VERSION = " version"  # end of their keys among the settings
 NOT_RECORDED = "not recorded"
 CLASS = "class_"  # beginning of the keys of classes in flat records
 MOST_IN_LABEL = 2
@@ -175,6 +176,11 @@ class Row:
     def is_trial(self) -> bool:
         """True if a search chose the rate. Engines are not compared at such rates."""
         return self.window.startswith(TRIAL)
+
+    @property
+    def is_recovery(self) -> bool:
+        """True if it has the figures of the recovery from a fault."""
+        return any(METRICS[key].per == "fault" for key in self.values if key in METRICS)
 
     @property
     def is_offered(self) -> bool:
@@ -427,7 +433,8 @@ def _of_results(common: Row, run: RunRecord) -> Row:
 
 def _of_faults(row: Row, run: RunRecord) -> list[Row]:
     """Return a row with the recovery from the faults of a run, given the row of its window. What
-    these did to counts and views are figures, and no reason to leave the run out."""
+    these did to counts and views are figures, and no reason to leave the run out. The time until
+    lags were normal again says nothing of an engine that did not hold the load before."""
     if not (run.faults and run.results and row.outcome == "ok"):
         return []
     lags = [(name, lag) for fault in run.results.faults for name, lag in fault.lags.items()]
@@ -443,7 +450,9 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
     ]
     miscounts = [run.outcome] if run.outcome != "ok" else []
     values = windows.recovery(run)
-    if never:
+    if late:
+        values.pop(NORMAL_AFTER.key, None)
+    elif never:
         values[NORMAL_AFTER.key] = NORMAL_WITHIN_S
     return [
         replace(
@@ -451,7 +460,7 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
             load=None,
             window=f"{', '.join(fault.fault for fault in run.faults.done)} at {row.load}",
             values=values,
-            at_least=frozenset([NORMAL_AFTER.key] if never else []),
+            at_least=frozenset([NORMAL_AFTER.key] if never and not late else []),
             verdict="none",
             remark="; ".join([*late, *never, *miscounts]),
         )
@@ -477,7 +486,7 @@ def _together(engine: str, beside: Sequence[str]) -> str:
 def config_of(run: RunRecord) -> dict[str, str]:
     """Return the settings, versions and conditions of measurement that must be equal in repeats."""
     versions = {
-        f"{key} version": value
+        f"{key}{VERSION}": value
         for key, value in run.versions.items()
         if key not in HARNESS_VERSIONS
     }

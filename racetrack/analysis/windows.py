@@ -13,7 +13,7 @@ from racetrack.metrics import METRICS
 from racetrack.results.base import StrictModel
 from racetrack.results.figures import Answers, Results
 from racetrack.results.run import RunRecord
-from racetrack.results.verification import Verified
+from racetrack.results.verification import Verified, ViewStatus
 from racetrack.workloads.contract import TABLE_SERVICES
 
 # Services that every engine needs for its input, in addition to broker and generator.
@@ -170,7 +170,7 @@ def recovery(run: RunRecord) -> dict[str, float]:
         metrics.COUNTED_BEFORE.key: done[0].counted,
         metrics.UP_AFTER.key: _latest(up_s),
         metrics.NORMAL_AFTER.key: _latest([*up_s, *lags_s]),
-        **(_miscounted(run.verified) if run.verified else {}),
+        **(_wrong(run.verified) if run.verified else {}),
     }
     return {key: value for key, value in figures.items() if value is not None}
 
@@ -181,7 +181,7 @@ def _latest(seconds: Sequence[float | None]) -> float | None:
     return max(known) if len(known) == len(seconds) else None
 
 
-def _miscounted(verified: Verified) -> dict[str, float]:
+def _wrong(verified: Verified) -> dict[str, float]:
     compared = [view for view in verified.views.values() if view.compared]
     counts = [view.miscounted for view in compared if view.miscounted]
     if not compared or any(miscount.still_counting for miscount in counts):
@@ -189,6 +189,7 @@ def _miscounted(verified: Verified) -> dict[str, float]:
     return {
         metrics.LOST.key: max((miscount.lost for miscount in counts), default=0),
         metrics.COUNTED_TWICE.key: max((miscount.twice for miscount in counts), default=0),
+        metrics.WRONG_VIEWS.key: len(verified.named(ViewStatus.WRONG, ViewStatus.UNREADABLE)),
     }
 
 

@@ -5,7 +5,7 @@ than fast, comes from their classes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import takewhile
 from statistics import fmean
 
 from racetrack.analysis.claims import Claim
@@ -13,9 +13,11 @@ from racetrack.analysis.table import Load
 from racetrack.metrics import (
     ACHIEVED,
     CAPACITY,
+    COUNTED_BEFORE,
     CPU_PER_MILLION,
     MEMORY_FULL_AFTER,
     NORMAL_AFTER,
+    SATURATED_COST,
     VIEW_LAG_P99,
     significant,
 )
@@ -41,15 +43,15 @@ and commands.
 
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
    all events and follows changes; [ads](workloads.md#ads) counts in windows; of
-   [nexmark](nexmark.md), take the query.
+   [nexmark](nexmark.md), take the [query](../racetrack/workloads/nexmark/views/).
 2. **Look at what else to know**, below the figures: engines of different
    [classes](engines.md#classes) do different work. Some classes are settings: what a
    [killed engine does](faults.md), and where Deephaven's views live.
-3. **Compare at your rate**, scaled to your cores. A figure holds for the machine in its heading;
-   [measure on yours](../README.md#run-it) before you decide.
+3. **Compare at your rate, per core**: of two cores, the engine had one. How engines scale is not
+   measured, so [measure on your machine](../README.md#run-it) before you decide.
 4. **Freshness is bought by settings**: Deephaven changes its views once a second
-   (`DEEPHAVEN_CYCLE_MS`), Flink, Kafka Streams and Pathway every 100 ms (`FLINK_MINI_BATCH_MS`,
-   `KSTREAMS_COMMIT_MS`, `PATHWAY_AUTOCOMMIT_MS`).
+   (`DEEPHAVEN_CYCLE_MS`), so its p99 is never within 1 s; Flink, Kafka Streams and Pathway every
+   100 ms (`FLINK_MINI_BATCH_MS`, `KSTREAMS_COMMIT_MS`, `PATHWAY_AUTOCOMMIT_MS`).
 
 An engine is named (**bold**) if it is better by [one rule](compare.md#when-engines-differ); “not
 decided” says why none is. View lag is the age of the oldest event that a client has not received in
@@ -58,7 +60,11 @@ processes while input always waits; a load is held if it does not fall behind an
 within 5 s. “≥”: something other than the engine was the limit.
 """
 BY_QUERY = (VIEW_LAG_P99, CAPACITY)  # what is shown of each query
-OTHERS = (MEMORY_FULL_AFTER, NORMAL_AFTER)  # of these, each engine's own figure is shown
+# Of these, each engine's own figure is shown, with another that says under which condition.
+OTHERS = {
+    MEMORY_FULL_AFTER: (ACHIEVED, Load(0, 0.5), "at {}/s"),
+    NORMAL_AFTER: (COUNTED_BEFORE, None, "with {} events before the kill"),
+}
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 
 
@@ -126,10 +132,14 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
-    """Return a figure with its unit; at a share of capacity, with the rate that this was."""
+    """Return a figure with its unit; at a share of capacity, with the rate that this was; at
+    saturation, with the highest rate that was held."""
     estimate = claim.estimates[name]
     text = f"{'≥ ' if estimate.at_least else ''}{claim.metric.text(estimate.mean)}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
+    if claim.metric in (CAPACITY, SATURATED_COST):
+        highest, _ = _highest(standing, name, LIMITS_MS[-1])
+        return f"{text}; held {significant(highest)}/s" if highest else text
     if not claim.load or not claim.load.share or not achieved:
         return text
     return f"{text} at {significant(achieved.mean)}/s"
@@ -140,7 +150,8 @@ def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[st
     for load in standing.loads_of(CPU_PER_MILLION):
         if load.share is not None:
             continue
-        idle = " (not ranked: some are hardly busy)" if standing.samples.idle_at(load) else ""
+        idle = standing.samples.idle_at(load)
+        unranked = " (not ranked: below a tenth of an engine's capacity)" if idle else ""
         for metric in (VIEW_LAG_P99, CPU_PER_MILLION):
             figures = [
                 f"{links[name]} {format_estimate(metric, estimate)}"
@@ -148,25 +159,32 @@ def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[st
                 if (estimate := standing.estimate(name, metric, load))
             ]
             if len(figures) > 1:
-                yield f"{load}{idle}: {metric.title}, {metric.unit}", ", ".join(figures)
+                yield f"{load}{unranked}: {metric.title}, {metric.unit}", ", ".join(figures)
 
 
 def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield limits of the view lag, and for each engine the highest rate that it held within the
-    limit in all windows, with the windows at lower rates that were above it."""
+    limit, with the windows at lower rates that were above it."""
     for limit_ms in LIMITS_MS:
-        measured = {name: _windows(standing, name, limit_ms) for name in standing.names}
         texts = []
-        for name, windows in measured.items():
-            rates = [rate for rate, within in windows if all(within)]
-            below = [within for rate, within in windows if rate < max(rates, default=0)]
-            lower = list(chain.from_iterable(below))
+        for name in standing.names:
+            highest, lower = _highest(standing, name, limit_ms)
             above = lower.count(False)
-            exception = f" (above it in {above} of {len(lower)} windows below)" if above else ""
-            most = f"{significant(max(rates))}/s{exception}" if rates else "no measured rate"
-            texts.append(f"{links[name]} {most}")
-        if any(measured.values()):
+            exception = f" (above it in {above} of {len(lower)} windows at lower rates)"
+            most = f"{significant(highest)}/s{exception if above else ''}"
+            texts.append(f"{links[name]} {most if highest else 'no measured rate'}")
+        if standing.loads_of(VIEW_LAG_P99):
             yield f"{limit_ms / 1000:g} s", "; ".join(texts)
+
+
+def _highest(standing: Standing, name: str, limit_ms: float) -> tuple[float, list[bool]]:
+    """Return the highest rate that an engine held within a limit of the view lag in all windows, 0
+    if there is none, and whether it did in each window at a lower rate. Rates from the first on at
+    which most windows were above the limit do not count."""
+    windows = sorted(_windows(standing, name, limit_ms))
+    some = list(takewhile(lambda each: 2 * each[1].count(True) >= len(each[1]), windows))
+    highest = max((rate for rate, within in some if all(within)), default=0)
+    return highest, [one for rate, within in some if rate < highest for one in within]
 
 
 def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float, list[bool]]]:
@@ -192,15 +210,23 @@ def _facts(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, 
         }
         figures = [
             f"{links[name]} {format_estimate(column.metric, estimate)}"
+            f"{_under(standing, name, column)}"
             for name, estimate in estimates.items()
-            if estimate
+            if estimate and column.metric in OTHERS
         ]
-        if figures and column.metric in OTHERS:
+        if figures:
             yield column.heading, ", ".join(figures)
     checked = [f"{links[name_of(result)]} {answers_of(result)}" for result in standing.results]
     yield "answers", ", ".join(checked)
     for text, names in standing.by_class.items():
         yield text, ", ".join(links[name] for name in names)
+
+
+def _under(standing: Standing, name: str, column: Column) -> str:
+    """Return under which condition one of OTHERS was measured; empty if it is unknown."""
+    metric, load, text = OTHERS[column.metric]
+    estimate = standing.estimate(name, metric, load)
+    return f" {text.format(significant(estimate.mean))}" if estimate else ""
 
 
 def _by_query(family: Sequence[Standing]) -> str:

@@ -38,7 +38,7 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
 [results/](../results/README.md) has them as data, with versions, settings and noise.
 
 - **Compare figures within a section only, and within a row of queries**: each has its own workload
-  and machine, which the engine shares with broker, generator and database.
+  and machine. Of two cores, the engine had one; broker, generator and database had the other.
 - A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures),
   with its 95 % interval; without one it comes from a single run. “~” marks an interval beyond
   ± 15 %, “not resolved” one that is too wide to print, and “≥” what something other than the engine
@@ -46,13 +46,14 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
 - [View lag](views.md) is the age of the oldest event that is due but not yet in a view that a
   client follows; [the way to it](measured.md#observation-paths) adds some. Capacity, or saturation
   throughput, is what an engine processes while input always waits.
-- Costs are the engine's; the broker's for it has a column of its own. They include sending views to
-  a client if the engine serves them; if it publishes them, they do not include the client's
-  reading. The idle cost is extrapolated to rate 0, with reads and tracer events going on.
+- Costs are the engine's; the broker's for it has a column of its own. They include sending the
+  followed views to a client if the engine serves them; an engine that publishes writes all views.
+  The client's reading is not included. The idle cost is extrapolated to rate 0, with reads and
+  tracer events going on.
 - [choosing.md](choosing.md) says which differences are claimed. Engines of different
   [classes](engines.md#classes) do different work; those that compute a view when it is read are not
   ranked.
-- Answers are the views, compared row by row with their sources in runs with `--verify`.
+- Answers are the views, compared row by row with their sources.
 """
 
 

@@ -36,6 +36,7 @@ from racetrack.results.figures import BOUND_BY_OTHERS
 from racetrack.results.folder import json_object, read_record, read_run
 from racetrack.results.json_file import write_whole
 from racetrack.results.published import (
+    FAULTY,
     MOST_BYTES,
     EngineResult,
     NoiseRange,
@@ -92,8 +93,9 @@ class Material:
 
     @property
     def first(self) -> RunRecord:
-        """Record of the first row's run."""
-        return next(self.records[row.folder] for row in self.rows if row.folder)
+        """Record of the first row's run, preferably not one with a fault."""
+        rows = sorted(self.rows, key=lambda row: row.is_recovery)
+        return next(self.records[row.folder] for row in rows if row.folder)
 
 
 def publish(
@@ -194,7 +196,7 @@ def _why_left_out(row: Row, record: RunRecord) -> str:
         "" if row.outcome == "ok" else row.outcome.splitlines()[0],
         f"beside {', '.join(row.beside)}" if row.beside else "",
         "no load" if row.load and not row.load.per_s else "",
-        f"with the fault {', '.join(faults)}" if row.load and faults else "",
+        f"{FAULTY} {', '.join(faults)}" if row.load and faults else "",
         f"with the load profile {row.load.profile}" if row.load and row.load.profile else "",
         row.verdict if row.verdict in BOUND_BY_OTHERS else "",
     )
@@ -224,7 +226,7 @@ def result_of(
         machine=first.machine,
         measured_from=days[0],
         measured_until=days[-1],
-        commands=_commands(settings, material),
+        commands=_commands(material),
         versions=first.versions,
         settings=settings,
         classes=first.classes,
@@ -238,12 +240,11 @@ def result_of(
 
 
 def _window(row: Row) -> WindowResult:
-    is_recovery = any(METRICS[key].per == "fault" for key in row.values if key in METRICS)
     return WindowResult(
         experiment=row.experiment,
         repeat=row.repeat,
         tag=row.tag,
-        window=row.window if is_recovery else "",
+        window=row.window if row.is_recovery else "",
         per_s=row.load.per_s if row.load else None,
         share=row.share,
         verdict=row.verdict,
@@ -255,17 +256,16 @@ def _window(row: Row) -> WindowResult:
 
 def _common_settings(material: Material) -> dict[str, Scalar]:
     """Return the settings that differ from the defaults. They and the versions must be equal in all
-    runs.
+    runs; those of recoveries, which share no figure with other runs, may have other settings.
 
     Raises:
         UsageError: they are not equal.
     """
-    configs = {row.conditions: row.config for row in material.rows}.values()
-    differing = {
-        key: sorted({config.get(key, "not recorded") for config in configs})
-        for key in dict.fromkeys(key for config in configs for key in config)
-        if key not in table.CONDITIONS and len({config.get(key) for config in configs}) > 1
-    }
+    recoveries = [row for row in material.rows if row.is_recovery]
+    others = [row for row in material.rows if not row.is_recovery]
+    differing = _differing(recoveries) | _differing(others)
+    of_kinds = _differing(material.rows)
+    differing |= {key: of_kinds[key] for key in of_kinds if key.endswith(table.VERSION)}
     if differing:
         shown = "; ".join(
             f"{key.upper()} is {' and '.join(values)}" for key, values in differing.items()
@@ -275,6 +275,17 @@ def _common_settings(material: Material) -> dict[str, Scalar]:
             " configuration; --variant names it."
         )
     return _own_settings(material.first)
+
+
+def _differing(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Return the values of the settings and versions in which rows differ."""
+    configs = {row.conditions: row.config for row in rows}.values()
+    keys = dict.fromkeys(key for config in configs for key in config)
+    return {
+        key: sorted({config.get(key, "not recorded") for config in configs})
+        for key in keys
+        if key not in table.CONDITIONS and len({config.get(key) for config in configs}) > 1
+    }
 
 
 def _own_settings(record: RunRecord) -> dict[str, Scalar]:
@@ -297,9 +308,17 @@ def _caveats(material: Material) -> Iterator[str]:
     """Yield the caveats of the runs, and what the plans of the experiments say of their figures."""
     for record in material.records.values():
         yield from caveats_of(record)
+    with_loads = {row.experiment for row in material.rows if not row.is_recovery}
     for folder in _plans(material):
-        if note := read_experiment(folder).plan.get("note"):
+        note = read_experiment(folder).plan.get("note")
+        if note and folder.name in with_loads:
             yield note
+    for key in _differing(material.rows):
+        recovery, other = (
+            next(row.config.get(key) for row in material.rows if row.is_recovery is kind)
+            for kind in (True, False)
+        )
+        yield f"{key.upper()} was {recovery} in recoveries, otherwise {other}."
 
 
 def _day(record: RunRecord) -> str:
@@ -381,9 +400,10 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _commands(settings: Mapping[str, Scalar], material: Material) -> tuple[str, ...]:
-    """Return the commands that repeat the measurements with these settings."""
-    planned = [_command_of(path, settings) for path in _plans(material)]
+def _commands(material: Material) -> tuple[str, ...]:
+    """Return the commands that repeat the measurements."""
+    records = {row.experiment: material.records[row.folder] for row in material.rows if row.folder}
+    planned = [_command_of(path, records[path.name]) for path in _plans(material)]
     single = [
         f"{_prefix(_own_settings(record))}./race run {record.engine} {_options(record.arguments)}"
         for path, record in material.records.items()
@@ -393,10 +413,12 @@ def _commands(settings: Mapping[str, Scalar], material: Material) -> tuple[str, 
     return tuple(dict.fromkeys([*planned, *single]))
 
 
-def _command_of(folder: Path, settings: Mapping[str, Scalar]) -> str:
-    """Return the command of an experiment, with the settings that its plan does not give."""
+def _command_of(folder: Path, run: RunRecord) -> str:
+    """Return the command of an experiment, with those settings of its run that its plan does not
+    give."""
     record = read_experiment(folder)
     of_plan = {name for cell in record.plan.get("cells", ()) for name in cell["settings"]}
+    settings = _own_settings(run)
     given = {name: value for name, value in settings.items() if name.upper() not in of_plan}
     return _prefix(given) + _OUTPUT.sub("", record.command)
 

@@ -2,7 +2,7 @@
 pages compare them."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +14,7 @@ from racetrack.errors import UsageError
 from racetrack.metrics import Metric
 from racetrack.results.classes import TITLES
 from racetrack.results.folder import read_record
-from racetrack.results.published import EngineResult, slug_of_place
+from racetrack.results.published import FAULTY, EngineResult, slug_of_place
 
 _PLACE = Place("", "", "")
 
@@ -241,7 +241,14 @@ def name_of(result: EngineResult) -> str:
 
 
 def answers_of(result: EngineResult) -> str:
-    """Return how many of a result's views were right."""
+    """Return how many of a result's views were right, and after how many kills all were."""
+    key = metrics.WRONG_VIEWS.key
+    wrong = [window.figures[key] for window in result.windows if key in window.figures]
+    after = f"; after a kill, all in {wrong.count(0)} of {len(wrong)} runs" if wrong else ""
+    return f"{_views_of(result)}{after}"
+
+
+def _views_of(result: EngineResult) -> str:
     views = result.views
     if not views.runs:
         return "not checked"
@@ -250,12 +257,20 @@ def answers_of(result: EngineResult) -> str:
     return f"{len(views.right)}{whole} views right{wrong}"
 
 
+def _left_out(result: EngineResult) -> Iterator[str]:
+    """Yield how many windows were left out, and why. Those with a fault are so by design."""
+    reasons = [line.partition(": ")[2] for line in result.left_out if FAULTY not in line]
+    if reasons:
+        yield f"{len(reasons)} windows or runs left out: {'; '.join(dict.fromkeys(reasons))}."
+
+
 def caveats_of(results: Sequence[EngineResult]) -> list[str]:
-    """Return the caveats and missing views of results, each with the names of those concerned."""
+    """Return the caveats of results, with their missing views and windows, each with the names of
+    those concerned."""
     concerned: dict[str, dict[str, None]] = {}
     for result in results:
         absent = ", ".join(result.views.absent)
         missing = [f"The script does not create {absent}."] if absent else []
-        for text in (*result.caveats, *missing):
+        for text in (*result.caveats, *missing, *_left_out(result)):
             concerned.setdefault(text, {})[name_of(result)] = None
     return [f"{', '.join(names)}: {text}" for text, names in concerned.items()]

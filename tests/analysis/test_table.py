@@ -67,6 +67,7 @@ def test_the_recovery_from_a_fault_has_a_row_of_its_own(tmp_path: Path) -> None:
         "normal_after_s": 5.0,
         "lost_events": 0,
         "counted_twice_events": 0,
+        "wrong_views": 0,
     }
 
 
@@ -77,6 +78,7 @@ def test_what_a_fault_did_to_counts_is_a_figure_and_leaves_no_run_out(tmp_path: 
     assert (window.outcome, recovery.outcome) == ("ok", "ok")
     assert recovery.values["counted_twice_events"] == 3
     assert recovery.values["lost_events"] == 2
+    assert recovery.values["wrong_views"] == 1
     assert "some" in recovery.remark
 
 
@@ -88,6 +90,12 @@ def test_a_lag_that_was_never_normal_again_has_a_lower_bound_and_a_remark(tmp_pa
     _, recovery = after_a_kill(tmp_path / "views", view_leak=0.3)
     assert recovery.at_least == {"normal_after_s"}
     assert "views" in recovery.remark and "events" not in recovery.remark
+
+
+def test_an_engine_that_was_late_before_a_fault_has_no_recovery_time(tmp_path: Path) -> None:
+    _, recovery = after_a_kill(tmp_path, delay_ms=6_000.0)
+    assert "up_after_s" in recovery.values and "normal_after_s" not in recovery.values
+    assert not recovery.at_least and "before" in recovery.remark
 
 
 def test_a_copy_of_a_run_counts_once_and_another_run_is_a_repeat(tmp_path: Path) -> None:

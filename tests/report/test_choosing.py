@@ -25,8 +25,8 @@ def rows_of(page: str) -> dict[str, str]:
 def test_who_is_claimed_to_be_best_is_named_with_the_figures_of_both() -> None:
     rows = rows_of(page_of(STEADY, SWIFT))
     throughput = rows["has the highest throughput"]
-    assert throughput.startswith("**[Steady Stream][1]** (9,000/s); ")
-    assert throughput.endswith(" of [Swift <b>&][2] (3,000/s)")
+    assert throughput.startswith("**[Steady Stream][1]** (9,000/s; held 7,200/s); ")
+    assert throughput.endswith(" of [Swift <b>&][2] (3,000/s; held 2,850/s)")
     cost = rows["uses the least CPU time at 50 % of capacity, each its own"]
     assert cost.startswith("**[Swift <b>&][2]** (40.0 CPU-s/million at 1,500/s); ")
 
@@ -38,7 +38,7 @@ def test_a_ratio_to_a_lower_bound_is_an_upper_bound() -> None:
             window["figures"]["saturated_cpu_s_per_million"] = 300.0  # at most 6,667/s on a core
     page = page_of(STEADY, SWIFT, windows=windows, settings={"engine_cpus": "1"})
     throughput = rows_of(page)["has the highest throughput"]
-    assert "has at most 3" in throughput and "(≥ 3,000/s)" in throughput
+    assert "has at most 3" in throughput and "(≥ 3,000/s; held 2,850/s)" in throughput
 
 
 def test_nobody_is_named_without_a_claim() -> None:
@@ -57,11 +57,32 @@ def test_the_rates_within_a_limit_of_view_lag_are_those_that_were_measured() -> 
 
 def test_windows_at_lower_rates_above_the_limit_are_counted() -> None:
     windows = SWIFT.windows()
-    at_quarter = [window for window in windows if window.get("share") == 0.25]
-    at_quarter[0]["figures"]["view_lag_p99_ms"] = 1_400.0
-    at_quarter[1]["verdict"] = "fell behind"
+    at = {window["share"]: window for window in windows if "share" in window}
+    at[0.25]["figures"]["view_lag_p99_ms"] = 1_400.0
+    at[0.1]["verdict"] = "fell behind"
     row = rows_of(page_of(STEADY, SWIFT, windows=windows))["1 s"]
-    assert row.endswith("[Swift <b>&][2] 2,400/s (above it in 2 of 9 windows below)")
+    assert row.endswith("[Swift <b>&][2] 2,400/s (above it in 2 of 9 windows at lower rates)")
+
+
+def test_a_rate_above_one_that_is_mostly_above_the_limit_does_not_count() -> None:
+    windows = SWIFT.windows()
+    for window in windows:
+        if window.get("share") == 0.5:
+            window["figures"]["view_lag_p99_ms"] = 1_400.0
+    row = rows_of(page_of(STEADY, SWIFT, windows=windows))["1 s"]
+    assert row.endswith("[Swift <b>&][2] 750/s")
+
+
+def test_a_recovery_is_shown_with_what_was_to_restore_and_what_was_wrong_afterwards() -> None:
+    windows = SWIFT.windows()
+    for window, wrong in zip(windows, (0, 2, 0), strict=False):
+        recovery = {"normal_after_s": 30.0, "counted_before_events": 2e6, "wrong_views": wrong}
+        windows = [*windows, {**window, "per_s": None, "share": None, "figures": recovery}]
+    rows = rows_of(page_of(STEADY, SWIFT, windows=windows))
+    recovery_of_swift = rows["recovery from a kill, s"]
+    assert recovery_of_swift.startswith("[Swift <b>&][2] 30.0")
+    assert recovery_of_swift.endswith(" with 2,000,000 events before the kill")
+    assert rows["answers"].endswith("; after a kill, all in 2 of 3 runs")
 
 
 def test_engines_of_different_classes_are_told_apart() -> None:

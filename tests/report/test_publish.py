@@ -257,12 +257,28 @@ def test_changing_loads_do_not_count_and_of_a_run_with_faults_only_its_recovery(
     run(tmp_path, RunSpec(arguments={"faults": ("kill:debezium@15s",)}, verified=check))
     run(tmp_path, RunSpec(arguments={"load": "spike 4k 8k 5s"}))
     (row,) = [row for material in gather(table.read([tmp_path])) for row in material.rows]
-    recovery = {"up_after_s", "normal_after_s", "lost_events", "counted_twice_events"}
+    recovery = {
+        "up_after_s",
+        "normal_after_s",
+        "lost_events",
+        "counted_twice_events",
+        "wrong_views",
+    }
     assert row.load is None and set(row.values) == recovery
     result = published(tmp_path, tmp_path / "results")
     (window,) = result["windows"]
     assert set(window["figures"]) == set(row.values)
     assert result["views"]["runs"] == 0 and "items" in window["remark"]
+
+
+def test_recoveries_may_have_other_settings_and_these_are_named(tmp_path: Path) -> None:
+    run(tmp_path, RunSpec())
+    faults = {"faults": ("kill:debezium@15s",)}
+    run(tmp_path, RunSpec(arguments=faults, settings={"READS_PER_SECOND": "2"}))
+    result = published(tmp_path, tmp_path / "results")
+    assert [bool(window["window"]) for window in result["windows"]] == [False, True]
+    assert result["caveats"][-1] == "READS_PER_SECOND was 2 in recoveries, otherwise 0."
+    assert result["settings"] == {}
 
 
 def test_places_have_files_of_their_own(tmp_path: Path) -> None:
