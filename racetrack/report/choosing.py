@@ -17,7 +17,6 @@ from racetrack.metrics import (
     CPU_PER_MILLION,
     MEMORY_FULL_AFTER,
     NORMAL_AFTER,
-    SATURATED_COST,
     VIEW_LAG_P99,
     significant,
 )
@@ -132,12 +131,12 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
-    """Return a figure with its unit; at a share of capacity, with the rate that this was; at
-    saturation, with the highest rate that was held."""
+    """Return a figure with its unit; at a share of capacity, with the rate that this was; a
+    throughput with the highest rate that was held."""
     estimate = claim.estimates[name]
     text = f"{'≥ ' if estimate.at_least else ''}{claim.metric.text(estimate.mean)}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
-    if claim.metric in (CAPACITY, SATURATED_COST):
+    if claim.metric == CAPACITY:
         highest, _ = _highest(standing, name, LIMITS_MS[-1])
         return f"{text}; held {significant(highest)}/s" if highest else text
     if not claim.load or not claim.load.share or not achieved:

@@ -258,9 +258,8 @@ def _views_of(result: EngineResult) -> str:
 
 
 def _left_out(result: EngineResult) -> Iterator[str]:
-    """Yield how many windows were left out. Those with a fault are so by design, and interrupted
-    runs say nothing of the engine."""
-    others = [line for line in result.left_out if FAULTY not in line and "interrupted" not in line]
+    """Yield how many windows were left out. Those with a fault are so by design."""
+    others = [line for line in result.left_out if FAULTY not in line]
     if others:
         yield f"Windows left out, for the reasons in the result: {len(others)}."
 

@@ -85,6 +85,12 @@ def test_a_recovery_is_shown_with_what_was_to_restore_and_what_was_wrong_afterwa
     assert rows["answers"].endswith("; after a kill, all in 2 of 3 runs")
 
 
+def test_windows_that_were_left_out_are_counted_unless_they_had_a_fault() -> None:
+    left_out = ["a_run, 1,000/s: the client broke", "b_run, 1,000/s: with the fault kill:engine@5s"]
+    page = page_of(STEADY, SWIFT, left_out=left_out)
+    assert "- Swift <b>&: Windows left out, for the reasons in the result: 1.\n" in page
+
+
 def test_engines_of_different_classes_are_told_apart() -> None:
     rows = rows_of(page_of(STEADY, SWIFT, classes=PUBLISHED.model_dump()))
     assert rows["answers"] == "[Steady Stream][1] 2 of 2 views right, [Swift <b>&][2] not checked"
