@@ -24,9 +24,11 @@ def build(flow: Dataflow) -> None:
         pw.this.ad_id, window_start_ms=pw.this.event_time // WINDOW_MS * WINDOW_MS
     )
     by_ad = views.groupby(pw.this.ad_id, pw.this.window_start_ms).reduce(
-        pw.this.ad_id, pw.this.window_start_ms, seen=pw.reducers.count()
+        ad_id=pw.reducers.any(pw.this.ad_id),
+        window_start_ms=pw.reducers.any(pw.this.window_start_ms),
+        seen=pw.reducers.count(),
     )
-    joined = by_ad.join(ads, by_ad.ad_id == ads.ad_id, id=by_ad.id).select(
+    joined = by_ad.join(ads, by_ad.ad_id == ads.ad_id).select(
         ads.campaign_id, by_ad.window_start_ms, by_ad.seen
     )
     windows = joined.groupby(pw.this.campaign_id, pw.this.window_start_ms).reduce(

@@ -161,18 +161,14 @@ class Dataflow:
         )
 
     def write_progress(self, progress: str, summary: str, events: pw.Table, due: str) -> None:
-        """Write the two views that count events. `due` is the column with their due time. They are
-        counted by second first, since `max` looks at all different values of a changed group."""
-        times = events.select(pw.this.partition, due=events[due], second=events[due] // 1000)
-        seconds = times.groupby(pw.this.partition, pw.this.second).reduce(
-            pw.this.partition,
-            count=pw.reducers.count(),
-            newest=pw.reducers.max(pw.this.due),
-        )
-        counts = seconds.groupby(pw.this.partition).reduce(
-            pw.this.partition,
-            total=pw.reducers.sum(pw.this["count"]),
-            max_received_at=pw.reducers.max(pw.this.newest),
+        """Write the two views that count events. `due` is the column with their due time. Events
+        must only be added: then `max` keeps one value, otherwise it would keep all."""
+        if not events.is_append_only:
+            raise ValueError("rows of the events may change or go")
+        counts = events.groupby(pw.this.partition).reduce(
+            partition=pw.reducers.any(pw.this.partition),
+            total=pw.reducers.count(),
+            max_received_at=pw.reducers.max(events[due]),
         )
         self.write(progress, counts, "partition")
         total = counts.reduce(

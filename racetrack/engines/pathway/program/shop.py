@@ -5,6 +5,12 @@ Pathway has no server that answers queries: its programs write their results. So
 view are written to the topic `pathway.<view>`, as rows keyed by what identifies them. A topic does
 not keep rows in order, so readers of an ordered view sort it themselves.
 
+Between minibatches, Pathway goes on merging the rows that its operators keep, so a core that keeps
+a long history is busy at any rate. So the program keeps little: results of joins are identified by
+columns and not by the ids of an input, whose uniqueness Pathway would check with rows kept for it;
+`any` stands for a column by which input that only grows is grouped; and reducers of our own, which
+keep one value for each group, replace those that keep all rows of it.
+
 The program is started again for each run, so changes of this file take effect then."""
 
 import re
@@ -127,11 +133,11 @@ def summarize_items(
         item_id=pw.unwrap(pw.this.target_id)
     )
     viewed = products.groupby(pw.this.item_id).reduce(
-        pw.this.item_id, pageviews=pw.reducers.count()
+        item_id=pw.reducers.any(pw.this.item_id), pageviews=pw.reducers.count()
     )
     flow.write("pageviews_by_item", viewed, "item_id")
 
-    with_sales = items.join_left(sold, items.id_ == sold.item_id, id=items.id).select(
+    with_sales = items.join_left(sold, items.id_ == sold.item_id).select(
         item_id=items.id_,
         name=items["name"],
         category=items.category,
@@ -139,9 +145,9 @@ def summarize_items(
         orders=pw.coalesce(sold.orders, 0),
         items_sold=pw.coalesce(sold.items_sold, 0),
     )
-    counted = with_sales.join_left(
-        viewed, with_sales.item_id == viewed.item_id, id=with_sales.id
-    ).select(*pw.left, pageviews=pw.coalesce(viewed.pageviews, 0))
+    counted = with_sales.join_left(viewed, with_sales.item_id == viewed.item_id).select(
+        *pw.left, pageviews=pw.coalesce(viewed.pageviews, 0)
+    )
     summary = counted.select(
         *pw.this,
         conversion_rate=pw.if_else(
@@ -163,21 +169,17 @@ def best(summary: pw.Table, order: pw.ColumnExpression) -> pw.Table:
     """Return the TOP items in this order. Pathway has no top-k, so a reducer sorts all items."""
     ranked = summary.select(place=pw.make_tuple(order, pw.this.item_id))
     first = ranked.reduce(places=pw.reducers.sorted_tuple(pw.this.place)).select(
-        item_id=function(first_items)(pw.this.places)
+        place=pw.make_tuple(*(pw.this.places.get(nth) for nth in range(TOP)))
     )
-    top = first.flatten(pw.this.item_id)
-    return summary.join(top, summary.item_id == top.item_id, id=summary.id).select(*pw.left)
-
-
-def first_items(places: tuple[tuple[float, int], ...]) -> tuple[int, ...]:
-    """Return the ids of the first TOP items."""
-    return tuple(item for _, item in places[:TOP])
+    places = first.flatten(pw.this.place).filter(pw.this.place.is_not_none())
+    top = places.select(item_id=pw.unwrap(pw.this.place)[1])
+    return summary.join(top, summary.item_id == top.item_id).select(*pw.left)
 
 
 def show_recent_views(flow: Dataflow, profiles: pw.Table) -> None:
     """Write the view of a time window. Pathway's windows follow the times of events, not a clock.
     So each profile view meets the step of the clock at which it leaves the window, and counts 1
-    until then, and 1 − 1 afterwards."""
+    until then, and 1 − 1 afterwards. A group is left out as soon as it has no views."""
     begin, clock = flow.clock()
     recent = profiles.select(
         user_id=pw.this.owner_id,
@@ -189,47 +191,73 @@ def show_recent_views(flow: Dataflow, profiles: pw.Table) -> None:
     gone = met.select(*(recent[name] for name in counted), count=-1)
     changes = recent.select(*(recent[name] for name in counted), count=1).concat_reindex(gone)
     counts = changes.groupby(pw.this.user_id, pw.this.received_at_minute).reduce(
-        pw.this.user_id, pw.this.received_at_minute, pageviews=pw.reducers.sum(pw.this["count"])
+        row=COUNTS(pw.this.user_id, pw.this.received_at_minute, pw.this["count"])
     )
-    view = counts.filter(pw.this.pageviews > 0)
+    typed = counts.select(row=pw.declare_type(tuple[int, int, int], pw.this.row))
+    view = typed.select(
+        user_id=pw.this.row[0], received_at_minute=pw.this.row[1], pageviews=pw.this.row[2]
+    )
     flow.write("profile_views_per_minute_last_10", view, *counted)
+
+
+def add_counts(
+    row: tuple[int, int, int] | None, changes: Sequence[tuple[Sequence[int], int]]
+) -> tuple[int, int, int] | None:
+    """Return a group's row after changes of its count; None removes the group."""
+    user, minute, pageviews = row or (*changes[0][0][:2], 0)
+    pageviews += sum(count * times for (_, _, count), times in changes)
+    return (user, minute, pageviews) if pageviews else None
+
+
+COUNTS = pw.reducers.stateful_many(add_counts)
 
 
 def show_last_views(flow: Dataflow, profiles: pw.Table, users: pw.Table) -> None:
     """Write the last views of each profile. A reducer of our own keeps them: one of Pathway's would
     keep all views, and sort them again for each new one."""
     newest = profiles.groupby(pw.this.owner_id).reduce(
-        pw.this.owner_id,
-        views=LAST_VIEWS(pw.this.received_at, pw.this.partition, pw.this.offset, pw.this.viewer_id),
+        views=LAST_VIEWS(
+            pw.this.received_at,
+            pw.this.partition,
+            pw.this.offset,
+            pw.this.owner_id,
+            pw.this.viewer_id,
+        )
     )
-    typed = newest.select(
-        pw.this.owner_id,
-        view=pw.declare_type(list[tuple[int, int, int, int]], pw.this.views),
-    )
+    typed = newest.select(view=pw.declare_type(list[tuple[int, int, int, int, int]], pw.this.views))
     single = typed.flatten(pw.this.view)
     last = single.select(
-        pw.this.owner_id,
-        viewer_id=pw.this.view[3],
+        owner_id=pw.this.view[3],
+        viewer_id=pw.this.view[4],
         received_at=pw.this.view[0],
         partition=pw.this.view[1],
         offset=pw.this.view[2],
     ).with_id_from(pw.this.partition, pw.this.offset)
     flow.write("profile_views", last, "partition", "offset")
     emails = users.select(pw.this.id_, pw.this.email)
-    with_owner = last.join_left(emails, last.owner_id == emails.id_, id=last.id).select(
+    with_owner = last.join_left(emails, last.owner_id == emails.id_).select(
         *pw.left, owner_email=emails.email
     )
-    enriched = with_owner.join_left(
-        emails, with_owner.viewer_id == emails.id_, id=with_owner.id
-    ).select(*pw.left, viewer_email=emails.email)
+    enriched = with_owner.join_left(emails, with_owner.viewer_id == emails.id_).select(
+        *pw.left, viewer_email=emails.email
+    )
     flow.write("profile_views_enriched", enriched, "partition", "offset")
 
 
 def add_views(
     last: tuple[tuple[int, ...], ...] | None, rows: Iterable[tuple[Sequence[int], int]]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the last views after new rows. A pageview is never deleted, so each count is 1."""
-    return tuple(sorted([*(last or ()), *(tuple(row) for row, _ in rows)])[-LAST:])
+    """Return the last views after new rows. A pageview is never deleted, so each count is 1. A new
+    view takes the place of the oldest one, since Pathway identifies views by their places: if all
+    were moved, all would have changed."""
+    views = list(last or ())
+    for view in (tuple(row) for row, _ in rows):
+        if len(views) < LAST:
+            views.append(view)
+            continue
+        oldest = min(range(LAST), key=views.__getitem__)
+        views[oldest] = max(view, views[oldest])
+    return tuple(views)
 
 
 LAST_VIEWS = pw.reducers.stateful_many(add_views)
@@ -241,9 +269,9 @@ def show_flagged(flow: Dataflow, pageviews: pw.Table) -> None:
     messages = flow.messages(FLAGS, format="raw", autogenerate_key=True)
     flags = messages.select(user_id=function(flag_of)(pw.this.data))
     known = flags.filter(pw.this.user_id.is_not_none()).select(user_id=pw.unwrap(pw.this.user_id))
-    flagged = known.groupby(pw.this.user_id).reduce(pw.this.user_id)
+    flagged = known.groupby(pw.this.user_id).reduce(user_id=pw.reducers.any(pw.this.user_id))
     flow.write("dd_flagged_profiles", flagged, "user_id")
-    seen = pageviews.join(flagged, pageviews.user_id == flagged.user_id, id=pageviews.id)
+    seen = pageviews.join(flagged, pageviews.user_id == flagged.user_id)
     flow.write("dd_flagged_profile_view", seen.select(*pw.left), "partition", "offset")
 
 
@@ -275,7 +303,7 @@ def show_high_value_users(flow: Dataflow, purchases: pw.Table, users: pw.Table) 
     high = whole.filter(
         (pw.this.units > 0) | ((pw.this.units == 0) & (pw.this.rest > HIGH_VALUE_CENTS))
     )
-    best_users = high.join_left(users, high.user_id == users.id_, id=high.id).select(
+    best_users = high.join_left(users, high.user_id == users.id_).select(
         id_=high.user_id,
         email=users.email,
         lifetime_value=function(amount)(high.units, high.rest),
