@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.stream.Collectors;
@@ -50,11 +51,14 @@ final class World extends Stage {
         new Settings(
             Cluster.at("nowhere:1"), registry.url(), "test", List.of(queries), watermarkDelayMs, 100,
             delivered ? "at_least_once" : "exactly_once_v2", 1, delivered ? 10 << 20 : 0, 5,
-            !delivered, delivered, true, Map.of(), "only", state, state.resolve("ready"));
+            !delivered, delivered, true,
+            delivered ? Map.of() : Map.of("topology.optimization", "all"),
+            "only", state, state.resolve("ready"));
+    Properties properties = settings.forStreams("test");
     driver =
         new TopologyTestDriver(
-            topology.apply(settings, partitions).build(),
-            settings.forStreams("test"),
+            topology.apply(settings, partitions).build(properties),
+            properties,
             Instant.ofEpochMilli(NOW_MS));
   }
 

@@ -1,6 +1,7 @@
 package racetrack.kstreams;
 
 import java.nio.file.Files;
+import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -54,8 +55,8 @@ public final class Main {
       }
       topics.make(topology.outputs(), topology.appended());
     }
-    KafkaStreams streams =
-        new KafkaStreams(topology.build(), settings.forStreams(applicationId));
+    Properties properties = settings.forStreams(applicationId);
+    KafkaStreams streams = new KafkaStreams(topology.build(properties), properties);
     return new Prepared(streams, settings, topology.firstWritten());
   }
 

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Properties;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -51,8 +52,9 @@ final class TopologyContext {
     debezium = new Debezium(settings.registry());
   }
 
-  Topology build() {
-    return builder.build();
+  /** The topology; some properties, such as topology.optimization, change it. */
+  Topology build(Properties properties) {
+    return builder.build(properties);
   }
 
   Set<String> outputs() {
