@@ -7,6 +7,11 @@ from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
 
+MERGES = (
+    "After each minibatch Pathway merges the rows that it keeps, in the time that is left: with a"
+    " long history it uses its core at any rate, so only its cost when saturated is one of events."
+)
+
 
 class Pathway(UpsertEngine):
     """See `racetrack.engines.contract.Engine`."""
@@ -37,6 +42,10 @@ class Pathway(UpsertEngine):
             views="programmed" if settings.workload == "shop" else "declarative",
             changes="follows changes",
         )
+
+    def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
+        """Report what CPU use below saturation says."""
+        return [MERGES]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return how to read a view, and where the program's source is."""
