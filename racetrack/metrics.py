@@ -525,7 +525,7 @@ BASE_CPU = _metric(
     "CPU use of the engine at rate 0, extrapolated by a line through the rates of a run; n/a if it"
     " is above the use at one of these, so that there is no such line.",
     better="less",
-    best="costs the least when idle",
+    best="has the lowest base CPU use",
     within_abs=FOREIGN_WITHIN_PCT,
     per="run",
     columns="run",

@@ -4,11 +4,12 @@ An engine is recommended only where a difference from the others is claimed. Wha
 than fast, comes from their classes.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from statistics import fmean
 
-from racetrack.analysis.claims import Claim
+from racetrack.analysis.claims import Claim, Estimate
 from racetrack.analysis.table import Load
 from racetrack.metrics import (
     ACHIEVED,
@@ -21,11 +22,12 @@ from racetrack.metrics import (
     significant,
 )
 from racetrack.report.render import markdown_table
-from racetrack.report.sheet import answers, bound_of, format_estimate, format_factor
+from racetrack.report.sheet import answers, format_estimate, format_factor
 from racetrack.report.standings import (
     MATRIX,
     Column,
     Standing,
+    answers_after_kills,
     answers_of,
     caveats_of,
     columns_of,
@@ -41,29 +43,31 @@ Which engine for which job, by the [results](results.md). Each name links to its
 and commands.
 
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
-   all events and follows changes; [ads](workloads.md#ads) counts in windows; of
+   all events and follows changes; [ads](workloads.md#ads) counts in windows{ads}; of
    [nexmark](nexmark.md), take the [query](../racetrack/workloads/nexmark/views/).
 2. **Look at what else to know**, below the figures: engines of different
    [classes](engines.md#classes) do different work. Some classes are settings: what a
    [killed engine does](faults.md), and where Deephaven's views live.
-3. **Compare at your rate, per core**: of two cores, the engine had one. How engines scale is not
+3. **Compare at your rate, per core**: a share of a higher capacity is a higher rate, and the cost
+   of an event falls with the rate. Of two cores, the engine had one. How engines scale is not
    measured, so [measure on your machine](../README.md#run-it) before you decide.
 4. **Freshness is bought by settings**: Deephaven changes its views once a second
    (`DEEPHAVEN_CYCLE_MS`), so its p99 is never within 1 s; Flink, Kafka Streams and Pathway every
    100 ms (`FLINK_MINI_BATCH_MS`, `KSTREAMS_COMMIT_MS`, `PATHWAY_AUTOCOMMIT_MS`).
+5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
+   Kafka Streams on disk, as Flink may, too (`FLINK_STATE_BACKEND`); Pathway in other memory.
 
 An engine is named (**bold**) if it is better by [one rule](compare.md#when-engines-differ); “not
 decided” says why none is. View lag is the age of the oldest event that a client has not received in
 a view; p99: 99 % of the time it is lower. Capacity, or saturation throughput, is what an engine
 processes while input always waits; a load is held if it does not fall behind and its p99 stays
-within 5 s. “≥”: something other than the engine was the limit.
+within 5 s. “≥”: something other than the engine was the limit, so it may belong further ahead; of a
+recovery time: the lag was not normal yet when the run ended. Base CPU is the use at rate 0, to
+which a line through the measured rates is extended.
 """
-BY_QUERY = (VIEW_LAG_P99, CAPACITY)  # what is shown of each query
-# Of these, each engine's own figure is shown, with another that says under which condition.
-OTHERS = {
-    MEMORY_FULL_AFTER: (ACHIEVED, Load(0, 0.5), "at {}/s"),
-    NORMAL_AFTER: (COUNTED_BEFORE, None, "with {} events before the kill"),
-}
+NO_RESULTS = " (no results yet)"
+BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
+HALF = Load(0, 0.5)
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 
 
@@ -85,7 +89,9 @@ def choosing_page(ranked_places: Sequence[Standing], root: str, engines: Mapping
         _by_query(family) if family[0].queries else _section(family[0], labels)
         for family in families(ranked_places)
     )
-    return f"{INTRODUCTION}{missing}{sections}\n{targets}".rstrip()
+    workloads = {standing.family[0] for standing in ranked_places}
+    introduction = INTRODUCTION.replace("{ads}", "" if "ads" in workloads else NO_RESULTS)
+    return f"{introduction}{missing}{sections}\n{targets}".rstrip()
 
 
 def _section(standing: Standing, labels: Mapping[str, int]) -> str:
@@ -123,22 +129,28 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
     behind = next(name for name in others if name not in claim.leaders)
     leaders = " or ".join(f"**{links[name]}** ({values[name]})" for name in claim.leaders)
     unclear = ", no difference between them claimed" if len(claim.leaders) > 1 else ""
-    factor = f"{bound_of(claim, best, behind)}{format_factor(claim.pairs[best, behind].ratio)}"
+    factor = format_factor(claim, best, behind)
+    rest = [name for name in others if name not in (*claim.leaders, behind)]
     return question, (
         f"{leaders}{unclear}; {links[best]} has {factor} times the {claim.metric.title} of"
         f" {links[behind]} ({values[behind]})"
+        f"{''.join(f'; {links[name]} {values[name]}' for name in rest)}"
     )
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
     """Return a figure with its unit; at a share of capacity, with the rate that this was; a
-    throughput with the highest rate that was held."""
+    throughput with the highest rate that was held; a recovery time with the views that were right
+    afterwards."""
     estimate = claim.estimates[name]
     text = f"{'≥ ' if estimate.at_least else ''}{claim.metric.text(estimate.mean)}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:
         highest, _ = _highest(standing, name, LIMITS_MS[-1])
         return f"{text}; held {significant(highest)}/s" if highest else text
+    if claim.metric == NORMAL_AFTER:
+        result = next(each for each in standing.results if name_of(each) == name)
+        return f"{text}{answers_after_kills(result)}"
     if not claim.load or not claim.load.share or not achieved:
         return text
     return f"{text} at {significant(achieved.mean)}/s"
@@ -150,7 +162,8 @@ def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[st
         if load.share is not None:
             continue
         idle = standing.samples.idle_at(load)
-        unranked = " (not ranked: below a tenth of an engine's capacity)" if idle else ""
+        below = f"below a tenth of the capacity of {' and '.join(idle)}"
+        unranked = f" (no engine is named: {below})" if idle else ""
         for metric in (VIEW_LAG_P99, CPU_PER_MILLION):
             figures = [
                 f"{links[name]} {format_estimate(metric, estimate)}"
@@ -203,15 +216,13 @@ def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float
 
 def _facts(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield what engines differ in beside the figures that are compared."""
+    described = {MEMORY_FULL_AFTER: _until_full, NORMAL_AFTER: _after_a_kill}
     for column in MATRIX:
-        estimates = {
-            name: standing.estimate(name, column.metric, column.load) for name in standing.names
-        }
+        describe = described.get(column.metric)
         figures = [
-            f"{links[name]} {format_estimate(column.metric, estimate)}"
-            f"{_under(standing, name, column)}"
-            for name, estimate in estimates.items()
-            if estimate and column.metric in OTHERS
+            f"{links[name]} {describe(standing, name, estimate)}"
+            for name in standing.names
+            if describe and (estimate := standing.estimate(name, column.metric, column.load))
         ]
         if figures:
             yield column.heading, ", ".join(figures)
@@ -221,11 +232,25 @@ def _facts(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, 
         yield text, ", ".join(links[name] for name in names)
 
 
-def _under(standing: Standing, name: str, column: Column) -> str:
-    """Return under which condition one of OTHERS was measured; empty if it is unknown."""
-    metric, load, text = OTHERS[column.metric]
-    estimate = standing.estimate(name, metric, load)
-    return f" {text.format(significant(estimate.mean))}" if estimate else ""
+def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
+    """Return when the heap is full, with the rate and the number of events for which this holds."""
+    if math.isinf(minutes.mean):
+        return "never: it does not grow"
+    text, rate = (
+        format_estimate(MEMORY_FULL_AFTER, minutes),
+        standing.estimate(name, ACHIEVED, HALF),
+    )
+    if not rate:
+        return text
+    millions = rate.mean * minutes.mean * 60 / 1e6
+    return f"{text} at {significant(rate.mean)}/s ({significant(millions, 2)} million events)"
+
+
+def _after_a_kill(standing: Standing, name: str, seconds: Estimate) -> str:
+    """Return a recovery time, with what had been counted before the kill."""
+    text = format_estimate(NORMAL_AFTER, seconds)
+    counted = standing.estimate(name, COUNTED_BEFORE, None)
+    return f"{text} with {significant(counted.mean)} events before the kill" if counted else text
 
 
 def _by_query(family: Sequence[Standing]) -> str:

@@ -48,7 +48,7 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
   throughput, is what an engine processes while input always waits.
 - Costs are the engine's; the broker's for it has a column of its own. They include sending the
   followed views to a client if the engine serves them; an engine that publishes writes all views.
-  The client's reading is not included. The idle cost is extrapolated to rate 0, with reads and
+  The client's reading is not included. Base CPU is extrapolated to rate 0, with reads and
   tracer events going on.
 - [choosing.md](choosing.md) says which differences are claimed. Engines of different
   [classes](engines.md#classes) do different work; those that compute a view when it is read are not

@@ -206,7 +206,11 @@ class Chart:
 
 CHARTS = {
     "lag": Chart(
-        metrics.VIEW_LAG_P99, "View lag against load", "% of the engine’s capacity", " %", True
+        metrics.VIEW_LAG_P99,
+        "View lag against share of capacity",
+        "% of the engine’s capacity",
+        " %",
+        True,
     ),
     "cost": Chart(metrics.CPU_PER_MILLION, "Cost against load", metrics.ACHIEVED.unit, "/s", False),
 }

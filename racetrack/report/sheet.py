@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from racetrack.analysis.claims import (
@@ -23,11 +24,13 @@ from racetrack.analysis.claims import (
     ratios,
 )
 from racetrack.analysis.intervals import Ratio
+from racetrack.analysis.noise import CORE_SPEED_WARNING_PCT
 from racetrack.analysis.table import ENGINE_CORES, Load, Place, Row, Table
 from racetrack.metrics import (
     AT_RATE,
     BROKER_FOR_ENGINE,
     CAPACITY,
+    CORE_SPEED,
     METRICS,
     OVERALL,
     QUESTIONS,
@@ -133,7 +136,7 @@ def section(
     grids = [_at_rates(rows, known, variants), _overall(rows, known, variants), _classes(samples)]
     if len(variants) > 1:
         grids.append(_ratios(samples, variants, made, baseline or variants[0]))
-    exceptions = [*_remarks(rows), *_failures(rows)]
+    exceptions = [*_slowed(rows), *_remarks(rows), *_failures(rows)]
     return Section(
         title=str(rows[0].place),
         answers=tuple(answers(rows, made)),
@@ -146,11 +149,12 @@ def section(
 
 def answers(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
     """Return a sentence for each question, one on the classes that differ, and one for each variant
-    that did not hold a load or is not ranked."""
+    that did not hold a load, was limited by something else, or is not ranked."""
     across = dict.fromkeys(title for claim in made for title in claim.across)
     classes = f"These answers compare different classes: {', '.join(across)}."
     mixed = [classes] if across else []
-    return [*map(sentence, made), *mixed, *_not_held(rows), *_not_ranked(rows)]
+    remarks = (*_not_held(rows), *_limited(rows), *_not_ranked(rows))
+    return [*map(sentence, made), *mixed, *remarks]
 
 
 def sentence(claim: Claim) -> str:
@@ -167,20 +171,10 @@ def sentence(claim: Claim) -> str:
     unclear = " (no difference between them shown)" if len(claim.leaders) > 1 else ""
     of_best = f"`{best}` " if unclear else ""
     figures = ", ".join(f"`{name}` {_value(claim, name)}" for name in others)
-    pair = claim.pairs[best, behind]
     return (
         f"{leaders} {metric.best}{at}{unclear}: {metric.title} {of_best}{_value(claim, best)},"
-        f" {bound_of(claim, best, behind)}{format_factor(pair.ratio)} × `{behind}`; {figures}."
+        f" {format_factor(claim, best, behind)} × `{behind}`; {figures}."
     )
-
-
-def bound_of(claim: Claim, best: str, behind: str) -> str:
-    """Return `at least ` or `at most ` if one of two figures is a lower bound, so that their ratio
-    is a bound, too."""
-    of_best, of_other = (claim.estimates[name].at_least for name in (best, behind))
-    if of_best == of_other:
-        return ""
-    return "at least " if of_best else "at most "
 
 
 def _undecided(claim: Claim, best: str) -> Iterator[str]:
@@ -197,17 +191,46 @@ def _undecided(claim: Claim, best: str) -> Iterator[str]:
 def _not_held(rows: Sequence[Row]) -> Iterator[str]:
     """Yield a sentence for each variant that did not hold a load in all windows."""
     for variant in dict.fromkeys(row.variant for row in rows):
-        held: dict[Load, list[bool]] = {}
+        windows: dict[Load, list[Row]] = {}
         for row in rows:
             if row.variant == variant and row.outcome == "ok" and row.load and row.load.per_s:
-                held.setdefault(row.load.asked, []).append(row.held)
+                windows.setdefault(row.load.asked, []).append(row)
         missed = [
-            f"{load}{f' ({each.count(False)} of {len(each)} windows)' if any(each) else ''}"
-            for load, each in sorted(held.items(), key=lambda at: (at[0].share or 0, at[0].per_s))
-            if not all(each)
+            _missed(load, each)
+            for load, each in sorted(
+                windows.items(), key=lambda at: (at[0].share or 0, at[0].per_s)
+            )
+            if not all(row.held for row in each)
         ]
         if missed:
             yield f"`{variant}` did not hold {', '.join(missed)}."
+
+
+def _missed(load: Load, rows: Sequence[Row]) -> str:
+    """Return a load that was not held, with the rate of a share, and the number of windows."""
+    held = [row.held for row in rows]
+    facts = [
+        f"{significant(fmean(row.load.per_s for row in rows if row.load))}/s" if load.share else "",
+        f"{held.count(False)} of {len(held)} windows" if any(held) else "",
+    ]
+    shown = ", ".join(filter(None, facts))
+    return f"{load} ({shown})" if shown else str(load)
+
+
+def _limited(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence for each variant whose shares are of a capacity that is a lower bound."""
+    shared = {row.variant for row in rows if row.load and row.load.asked.share}
+    for variant in dict.fromkeys(row.variant for row in rows if row.variant in shared):
+        limited = [
+            CAPACITY.key in row.at_least
+            for row in rows
+            if row.variant == variant and CAPACITY.key in row.values
+        ]
+        if any(limited):
+            yield (
+                f"`{variant}` was not what limited {limited.count(True)} of {len(limited)}"
+                " saturation windows, so its shares of capacity are lower than they say."
+            )
 
 
 def _not_ranked(rows: Sequence[Row]) -> Iterator[str]:
@@ -224,9 +247,14 @@ def _value(claim: Claim, name: str) -> str:
     return f"{'at least ' if estimate.at_least else ''}{claim.metric.text(estimate.mean)}"
 
 
-def format_factor(ratio: Ratio) -> str:
-    """Format a ratio with the half-width of its interval, such as `0.61 ± 0.05`; with both ends if
-    it is wide, since it is not symmetric then."""
+def format_factor(claim: Claim, name: str, to: str) -> str:
+    """Format the ratio of two variants with the half-width of its interval, such as `0.61 ± 0.05`;
+    with both ends if it is wide, since it is not symmetric then. If one of the two figures is a
+    lower bound, their ratio is a bound, too, such as `at most 0.35`, and has no interval."""
+    ratio = claim.pairs[name, to].ratio
+    mine, others = (claim.estimates[variant].at_least for variant in (name, to))
+    if mine != others:
+        return f"at {'least' if mine else 'most'} {ratio.ratio:.2g}"
     if ratio.low is None or ratio.high is None:
         return f"{ratio.ratio:.2g}"
     if ratio.high > WIDE * ratio.low:
@@ -381,6 +409,21 @@ def _ratio(pair: Pair | None, is_claimed: bool) -> str:
     if not pair:
         return ""
     return f"{format_ratio(pair.ratio)}{' *' if is_claimed else ''}"
+
+
+def _slowed(rows: Sequence[Row]) -> list[Note]:
+    """Return a warning if cores were slower in some windows: then a neighbour of a virtual machine
+    may have taken caches and memory, which costs more than the cores' speed shows."""
+    speeds = [speed for row in rows if (speed := row.values.get(CORE_SPEED.key))]
+    slow = [speed for speed in speeds if speed < CORE_SPEED_WARNING_PCT / 100 * max(speeds)]
+    if not slow:
+        return []
+    text = (
+        f"In {len(slow)} of {len(speeds)} windows cores ran at"
+        f" {100 * min(slow) / max(speeds):.0f} to {100 * max(slow) / max(speeds):.0f} % of their"
+        " speed in the fastest: the machine may have been shared (docs/noise.md)."
+    )
+    return [Note(text)]
 
 
 def _remarks(rows: Sequence[Row]) -> list[Note]:

@@ -56,7 +56,7 @@ MATRIX = (
     Column(metrics.CPU_PER_MILLION, 0.5),
     Column(metrics.SATURATED_COST),
     Column(metrics.BROKER_FOR_ENGINE, 0.5, "cost in the broker"),
-    Column(metrics.BASE_CPU, name="idle cost"),
+    Column(metrics.BASE_CPU),
     Column(metrics.NORMAL_AFTER, name="recovery from a kill"),
     Column(metrics.MEMORY_FULL_AFTER, name="time until the heap is full at 50 % of capacity"),
 )
@@ -185,8 +185,8 @@ def read_result(file: Path, root: Path) -> EngineResult:
 
 
 def standings(results: Sequence[EngineResult]) -> list[Standing]:
-    """Return the results by workload, machine and runtime: queries last, in the order of their
-    numbers."""
+    """Return the results by workload, machine and runtime: of a workload, first where most engines
+    were measured; queries last, in the order of their numbers."""
     made = []
     for _, of_place in groupby(sorted(results, key=_order), key=place_of):
         mine = tuple(of_place)
@@ -197,7 +197,7 @@ def standings(results: Sequence[EngineResult]) -> list[Standing]:
         )
         samples = Samples(rows)
         made.append(Standing(mine, samples, estimates(samples), tuple(claims(samples))))
-    return made
+    return sorted(made, key=_first)
 
 
 def place_of(result: EngineResult) -> tuple[str, str]:
@@ -231,6 +231,11 @@ def _order(result: EngineResult) -> tuple[bool, str, str, list[int], tuple[str, 
     return bool(queries), workload, place[1], numbers, place
 
 
+def _first(standing: Standing) -> tuple[bool, str, int]:
+    has_queries = bool(standing.queries)
+    return has_queries, standing.family[0], 0 if has_queries else -len(standing.results)
+
+
 def _ran_in(result: EngineResult) -> str:
     return ", ".join(filter(None, [result.runtime, result.broker]))
 
@@ -242,10 +247,14 @@ def name_of(result: EngineResult) -> str:
 
 def answers_of(result: EngineResult) -> str:
     """Return how many of a result's views were right, and after how many kills all were."""
+    return f"{_views_of(result)}{answers_after_kills(result)}"
+
+
+def answers_after_kills(result: EngineResult) -> str:
+    """Return after how many kills all views were right; empty if none were checked."""
     key = metrics.WRONG_VIEWS.key
     wrong = [window.figures[key] for window in result.windows if key in window.figures]
-    after = f"; after a kill, all in {wrong.count(0)} of {len(wrong)} runs" if wrong else ""
-    return f"{_views_of(result)}{after}"
+    return f"; after a kill, all in {wrong.count(0)} of {len(wrong)} runs" if wrong else ""
 
 
 def _views_of(result: EngineResult) -> str:
@@ -264,6 +273,20 @@ def _left_out(result: EngineResult) -> Iterator[str]:
         yield f"Windows left out, for the reasons in the result: {len(others)}."
 
 
+def _apart(result: EngineResult, results: Sequence[EngineResult]) -> Iterator[str]:
+    """Yield a caveat if a result shares no experiment with others of its workload and machine."""
+    place, mine = place_of(result), _experiments_of(result)
+    others = [other for other in results if other is not result and place_of(other) == place]
+    if others and not any(mine & _experiments_of(other) for other in others):
+        queries = result.workload.partition(" ")[2]
+        what = f"{queries} was measured" if queries else "Measured"
+        yield f"{what} apart from the others: the machine may have been faster or slower then."
+
+
+def _experiments_of(result: EngineResult) -> set[str]:
+    return {window.experiment for window in result.windows if not window.window}
+
+
 def caveats_of(results: Sequence[EngineResult]) -> list[str]:
     """Return the caveats of results, with their missing views and windows, each with the names of
     those concerned."""
@@ -271,6 +294,6 @@ def caveats_of(results: Sequence[EngineResult]) -> list[str]:
     for result in results:
         absent = ", ".join(result.views.absent)
         missing = [f"The script does not create {absent}."] if absent else []
-        for text in (*result.caveats, *missing, *_left_out(result)):
+        for text in (*result.caveats, *missing, *_left_out(result), *_apart(result, results)):
             concerned.setdefault(text, {})[name_of(result)] = None
     return [f"{', '.join(names)}: {text}" for text, names in concerned.items()]

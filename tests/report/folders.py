@@ -72,6 +72,7 @@ class RunSpec:
     lost: int = 0
     silent: bool = False  # all updates come after the window
     foreign_pct: float | None = None  # None: the runtime can't measure it
+    core_mib_per_s: float = 1_000.0
     busy_cores: float = 1.0  # of the machine's two
     top_share: float = 1.0  # share of the CPU that top shows
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
@@ -203,7 +204,7 @@ class PlayedBack:
             used_s = self._spec.busy_cores + foreign_pct / 100
             noise = [
                 f"{at},{2 * s},{100 + used_s * s},0,{90 + used_s * s},"
-                f"{80 + self._spec.busy_cores * s},0,0.5,,,,,,"
+                f"{80 + self._spec.busy_cores * s},0,0.5,,,,,{self._spec.core_mib_per_s},"
                 for at, s in ((start_ms + 1000 * s, s) for s in seconds)
             ]
             files["noise.csv"] = [",".join(COLUMNS), *noise]

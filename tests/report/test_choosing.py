@@ -1,5 +1,6 @@
 """Tests of the page that says which engine is for which job."""
 
+import math
 import re
 from dataclasses import replace
 from typing import Any
@@ -38,7 +39,8 @@ def test_a_ratio_to_a_lower_bound_is_an_upper_bound() -> None:
             window["figures"]["saturated_cpu_s_per_million"] = 300.0  # at most 6,667/s on a core
     page = page_of(STEADY, SWIFT, windows=windows, settings={"engine_cpus": "1"})
     throughput = rows_of(page)["has the highest throughput"]
-    assert "has at most 3" in throughput and "(≥ 3,000/s; held 2,850/s)" in throughput
+    assert "`Swift <b>&` was not what limited 3 of 3 saturation windows" in page
+    assert "has at most 3 times the" in throughput and "(≥ 3,000/s; held 2,850/s)" in throughput
 
 
 def test_nobody_is_named_without_a_claim() -> None:
@@ -60,8 +62,10 @@ def test_windows_at_lower_rates_above_the_limit_are_counted() -> None:
     at = {window["share"]: window for window in windows if "share" in window}
     at[0.25]["figures"]["view_lag_p99_ms"] = 1_400.0
     at[0.1]["verdict"] = "fell behind"
-    row = rows_of(page_of(STEADY, SWIFT, windows=windows))["1 s"]
+    page = page_of(STEADY, SWIFT, windows=windows)
+    row = rows_of(page)["1 s"]
     assert row.endswith("[Swift <b>&][2] 2,400/s (above it in 2 of 9 windows at lower rates)")
+    assert "- `Swift <b>&` did not hold 10 % of capacity (300/s, 1 of 3 windows).\n" in page
 
 
 def test_a_rate_above_one_that_is_mostly_above_the_limit_does_not_count() -> None:
@@ -85,10 +89,44 @@ def test_a_recovery_is_shown_with_what_was_to_restore_and_what_was_wrong_afterwa
     assert rows["answers"].endswith("; after a kill, all in 2 of 3 runs")
 
 
+def test_who_recovers_fastest_is_said_with_what_was_wrong_afterwards() -> None:
+    results = []
+    for engine, seconds, wrong in ((STEADY, 40.0, 0), (SWIFT, 30.0, 2)):
+        figures = {"normal_after_s": seconds, "wrong_views": wrong}
+        whole = [window for window in engine.windows() if "share" not in window]
+        kills = [{**window, "figures": figures} for window in whole]
+        results.append(result(engine, windows=[*engine.windows(), *kills]))
+    row = rows_of(choosing_page(standings(results), "../results", {}))["recovers fastest"]
+    assert row.startswith("**[Swift <b>&][2]** (30.0 s; after a kill, all in 0 of 3 runs); ")
+    assert row.endswith(" of [Steady Stream][1] (40.0 s; after a kill, all in 3 of 3 runs)")
+
+
+def test_a_full_heap_is_said_with_the_events_that_fill_it() -> None:
+    windows = STEADY.windows()
+    for window in windows:
+        if "memory_full_after_min" in window["figures"]:
+            window["figures"]["memory_full_after_min"] = math.inf
+    page = page_of(replace(SWIFT, name="steady"), replace(SWIFT, name="slow"))
+    row = rows_of(page)["time until the heap is full at 50 % of capacity, min"]
+    assert row.startswith("[Steady Stream][1] 30 ")
+    assert row.endswith(" at 1,500/s (2.7 million events)")
+    page = page_of(STEADY, SWIFT, windows=windows)
+    row = rows_of(page)["time until the heap is full at 50 % of capacity, min"]
+    assert row.endswith("[Swift <b>&][2] never: it does not grow")
+
+
 def test_windows_that_were_left_out_are_counted_unless_they_had_a_fault() -> None:
     left_out = ["a_run, 1,000/s: the client broke", "b_run, 1,000/s: with the fault kill:engine@5s"]
     page = page_of(STEADY, SWIFT, left_out=left_out)
     assert "- Swift <b>&: Windows left out, for the reasons in the result: 1.\n" in page
+
+
+def test_a_result_of_another_experiment_is_said_to_be() -> None:
+    apart = "- Swift <b>&: Measured apart from the others: "
+    windows = [{**window, "experiment": "later"} for window in SWIFT.windows()]
+    assert apart in page_of(STEADY, replace(STEADY, name="slow"), SWIFT, windows=windows)
+    assert "apart from the others" not in page_of(STEADY, SWIFT)
+    assert "apart from the others" not in page_of(SWIFT, windows=windows)
 
 
 def test_engines_of_different_classes_are_told_apart() -> None:

@@ -178,7 +178,7 @@ def test_each_row_leads_to_its_record_and_its_command(wide: Seen, site: Site) ->
 
 def test_charts_have_tables_and_values_under_the_pointer(tmp_path: Path) -> None:
     found = seen(page_of(), tmp_path, PROBE)
-    assert found["titles"] == ["View lag against load", "Cost against load"]
+    assert found["titles"] == ["View lag against share of capacity", "Cost against load"]
     assert all("table" in label for label in found["labels"])
     assert found["cells"] == [2 * len(SHARES)] * 2
     assert len(found["values"]) > 4

@@ -150,6 +150,20 @@ def test_an_engine_that_did_not_hold_a_rate_is_not_compared_there(tmp_path: Path
     assert report.sheet.sections[0].answers == ("`swift` did not hold 4,000/s.",)
 
 
+def test_a_machine_that_was_slower_in_some_windows_is_reported(tmp_path: Path) -> None:
+    speeds = (1_000.0, 920.0, 850.0, 890.0)
+    for seed, speed in enumerate(speeds):
+        run(tmp_path / "logs", RunSpec(seed=seed, foreign_pct=0.0, core_mib_per_s=speed))
+    section, *_ = report_on(tmp_path / "logs", tmp_path / "out").sheet.sections
+    warning = "In 2 of 4 windows cores ran at 85 to 89 % of their speed in the fastest"
+    assert any(note.text.startswith(warning) for note in section.notes)
+    shutil.rmtree(tmp_path / "logs")
+    for seed, speed in enumerate(speeds[:2]):
+        run(tmp_path / "logs", RunSpec(seed=seed, foreign_pct=0.0, core_mib_per_s=speed))
+    section, *_ = report_on(tmp_path / "logs", tmp_path / "out").sheet.sections
+    assert not any("of their speed" in note.text for note in section.notes)
+
+
 def test_only_runs_with_the_same_settings_windows_load_and_faults_are_repeats(
     tmp_path: Path,
 ) -> None:
