@@ -162,7 +162,7 @@ def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[st
         if load.share is not None:
             continue
         idle = standing.samples.idle_at(load)
-        below = f"below a tenth of the capacity of {' and '.join(idle)}"
+        below = f"below a tenth of the capacity of {', '.join(idle)}"
         unranked = f" (no engine is named: {below})" if idle else ""
         for metric in (VIEW_LAG_P99, CPU_PER_MILLION):
             figures = [

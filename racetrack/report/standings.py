@@ -2,6 +2,7 @@
 pages compare them."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -274,10 +275,16 @@ def _left_out(result: EngineResult) -> Iterator[str]:
 
 
 def _apart(result: EngineResult, results: Sequence[EngineResult]) -> Iterator[str]:
-    """Yield a caveat if a result shares no experiment with others of its workload and machine."""
-    place, mine = place_of(result), _experiments_of(result)
-    others = [other for other in results if other is not result and place_of(other) == place]
-    if others and not any(mine & _experiments_of(other) for other in others):
+    """Yield a caveat if a result is not of the experiment that has most of the results of its
+    workload and machine."""
+    place = place_of(result)
+    counts = Counter(
+        experiment
+        for other in results
+        if place_of(other) == place
+        for experiment in _experiments_of(other)
+    )
+    if counts and counts.most_common(1)[0][0] not in _experiments_of(result):
         queries = result.workload.partition(" ")[2]
         what = f"{queries} was measured" if queries else "Measured"
         yield f"{what} apart from the others: the machine may have been faster or slower then."

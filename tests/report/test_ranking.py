@@ -107,7 +107,7 @@ def test_it_fits_a_phone(site: Site, tmp_path: Path) -> None:
 
 
 KEY = "document.activeElement.closest('th')?.dataset.key"
-NAMES = "[...document.querySelectorAll('#matrix tbody th')].map((one) => one.textContent)"
+NAMES = "[...document.querySelectorAll('#matrix tbody th a')].map((one) => one.textContent)"
 SORTED = "document.querySelector('#matrix th[data-key=engine]').getAttribute('aria-sort')"
 
 
