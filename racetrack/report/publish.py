@@ -149,14 +149,23 @@ def renew(root: Path) -> list[Path]:
 
 
 def gather(measured: Table) -> list[Material]:
-    """Return the usable rows, for each place and variant."""
+    """Return the usable rows, for each place and variant. A single run is of the variant from which
+    its settings differ least."""
     materials: dict[tuple[str, ...], Material] = {}
+    planned: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    for row in measured.rows:
+        if row.experiment:
+            variants = planned.setdefault((str(row.place), row.engine), {})
+            variants.setdefault(row.label, _settings_of(row))
     records = {row.folder: read_run(row.folder) for row in measured.rows if row.folder}
     for row in measured.rows:
         if not row.folder or row.is_trial:
             continue
         # Runs of one variant with other settings or versions are refused later.
-        material = materials.setdefault((str(row.place), row.label), Material())
+        variants = {} if row.experiment else planned.get((str(row.place), row.engine), {})
+        mine = _settings_of(row).items()
+        label = min(variants, key=lambda of: len(mine ^ variants[of].items()), default=row.label)
+        material = materials.setdefault((str(row.place), label), Material())
         record = records[row.folder]
         # What is wrong after a kill is a figure of the recovery.
         if record.verified and not record.faults and record not in material.verified:

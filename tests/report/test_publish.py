@@ -233,6 +233,20 @@ def test_verified_runs_with_other_settings_count_for_answers_only(tmp_path: Path
     assert any("UPDATES_PER_SECOND=20 ./race run steady" in text for text in result["commands"])
 
 
+def test_a_verified_run_is_of_the_variant_whose_settings_it_has(tmp_path: Path) -> None:
+    logs, tuned = tmp_path / "logs", {"KAFKA_HEAP": "8g"}
+    plain = PlannedRun(RunSpec())
+    other = PlannedRun(RunSpec(settings=tuned), variant="steady@tuned", settings=tuned)
+    experiment(logs, "my", [plain, other], COMMAND)
+    check = verified(users=RIGHT, items=RIGHT)
+    run(logs, RunSpec(verified=check, settings={"UPDATES_PER_SECOND": "20", **tuned}))
+    checked = {}
+    for file in publish([logs], tmp_path / "results", ENGINES):
+        found = json.loads(file.read_text())
+        checked[found["variant"]] = found["views"]["right"]
+    assert checked == {"": [], "tuned": ["users", "items"]}
+
+
 def test_settings_that_the_plan_gives_are_not_in_its_command(tmp_path: Path) -> None:
     folder = compared(tmp_path / "logs", {"KAFKA_HEAP": "8g", "WORKLOAD": "ads"})
     for path in (tmp_path / "logs").glob("*_run"):
