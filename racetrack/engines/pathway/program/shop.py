@@ -5,11 +5,11 @@ Pathway has no server that answers queries: its programs write their results. So
 view are written to the topic `pathway.<view>`, as rows keyed by what identifies them. A topic does
 not keep rows in order, so readers of an ordered view sort it themselves.
 
-Between minibatches, Pathway goes on merging the rows that its operators keep, so a core that keeps
-a long history is busy at any rate. So the program keeps little: results of joins are identified by
-columns and not by the ids of an input, whose uniqueness Pathway would check with rows kept for it;
-`any` stands for a column by which input that only grows is grouped; and reducers of our own, which
-keep one value for each group, replace those that keep all rows of it.
+Between minibatches, Pathway merges the rows that its operators keep, so with a long history it is
+busy at any rate. The program keeps few of them:
+- Joins have no `id=`: Pathway would keep rows to check that these ids are unique.
+- Where rows are only added, `any` reads a column by which they are grouped: it keeps one value.
+- Reducers of our own keep one value for each group.
 
 The program is started again for each run, so changes of this file take effect then."""
 
