@@ -314,7 +314,7 @@ class Settings(BaseSettings):
     noise_gate: bool
     foreign_cpu_max_pct: Percent
     steal_max_pct: Percent
-    core_speed_min_pct: Percent
+    slowdown_max_pct: Percent
 
     bind_address: Address
     stack_name: Name

@@ -413,6 +413,13 @@ CLIENT_CPU = _metric(
     "Mean CPU use of the clients that receive the engine's results in processes of their own.",
     columns="load",
 )
+GENERATOR_CPU = _metric(
+    "generator_cpu_mean_pct",
+    "generator CPU",
+    "% of a core",
+    "Mean CPU use of the load generator. It is equal at equal rates, unless others slow the machine"
+    " down (docs/noise.md).",
+)
 SUPPORT_CPU = _metric(
     "support_cpu_mean_pct",
     "support CPU",

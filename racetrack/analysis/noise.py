@@ -29,12 +29,12 @@ MEMORY_WARNING_PCT = 1.0
 
 @dataclass(frozen=True)
 class Gate:
-    """Limits for a valid run: the largest steal time, CPU use of other programs and time at a CPU
-    quota, and the lowest core speed. The defaults are those of `.env`."""
+    """Limits for a valid run: the largest steal time, CPU use of other programs, increase of the
+    generator's cost and time at a CPU quota. The defaults are those of `.env`."""
 
     steal_pct: float = 1.0
     foreign_cpu_pct: float = 5.0
-    core_speed_pct: float = 0.0
+    slowdown_pct: float = 20.0
     throttled_pct: float = 1.0
 
     @classmethod
@@ -45,7 +45,7 @@ class Gate:
         return cls(
             steal_pct=float(settings["steal_max_pct"] or 0),
             foreign_cpu_pct=float(settings["foreign_cpu_max_pct"] or 0),
-            core_speed_pct=float(settings["core_speed_min_pct"] or 0),
+            slowdown_pct=float(settings.get("slowdown_max_pct") or 0),
         )
 
     def exceeded_by(self, figures: NoiseFigures | None) -> str:
@@ -68,11 +68,6 @@ class Gate:
             parts.append(
                 f"the hypervisor took {stolen:.1f} % of the CPU time"
                 f" (more than {self.steal_pct:g} %)"
-            )
-        if figures.core and figures.core.pct < self.core_speed_pct:
-            parts.append(
-                f"a core ran at {figures.core.pct:.0f} % of its fastest"
-                f" (less than {self.core_speed_pct:g} %)"
             )
         return f"in the measured window {' and '.join(parts)}" if parts else ""
 
@@ -216,6 +211,21 @@ def why_window_is_void(
 ) -> str | None:
     """Return why a window of a run with these settings is void; None if it is valid."""
     return why_void(over(rows, window.start_ms, window.end_ms), Gate.of(settings), quotas)
+
+
+def why_slow(generator_pct: float | None, alone_pct: float | None, gate: Gate | None) -> str | None:
+    """Return why a window is void because the machine was slow: for the same events, the generator
+    used much more CPU time than while a client only read the input (`alone_pct`). None if the
+    window is valid, or one of the arguments is unknown."""
+    if not (generator_pct and alone_pct and gate):
+        return None
+    times, at_most = generator_pct / alone_pct, 1 + gate.slowdown_pct / 100
+    if times <= at_most:
+        return None
+    return (
+        f"{VOID}the machine was slow: the generator used {times:.2f} times (more than {at_most:g}"
+        " times) the CPU time that this rate took when the input was measured alone."
+    )
 
 
 def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> CoreSpeed | None:

@@ -12,9 +12,10 @@ from racetrack.results.verification import Verified, ViewStatus
 VOID_EXIT_CODE = 5
 
 
-def run_outcome(run: RunRecord, *, ignore_miscounts: bool = False) -> str:
-    """Return `ok`, or the first reason why the figures of a finished run can't be trusted. With
-    `ignore_miscounts`, wrong views and counts after a fault are none, since they are figures."""
+def run_outcome(run: RunRecord, *, slow: str | None = None, ignore_miscounts: bool = False) -> str:
+    """Return `ok`, or the first reason why the figures of a finished run can't be trusted. `slow`
+    says that the machine was slow, if it was. With `ignore_miscounts`, wrong views and counts after
+    a fault are none, since they are figures."""
     if not (run.arguments and run.measured and run.results):
         return "unfinished"
     is_figure = ignore_miscounts and run.faults is not None
@@ -32,6 +33,7 @@ def run_outcome(run: RunRecord, *, ignore_miscounts: bool = False) -> str:
         # Noise is checked before the rate: it may be why the rate was missed, and then repeating
         # the run may help.
         noise.why_void(run.results.noise, noise.Gate.of(run.settings), run.machine.cpu_quotas),
+        slow,
         rate_missed(run.arguments, run.results),
     )
     return next((reason for reason in reasons if reason), "ok")

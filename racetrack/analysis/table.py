@@ -59,7 +59,7 @@ PLACE_ONLY = (
     "runtime",
     "noise_gate",
     "_max_pct",
-    "core_speed_min_pct",
+    "core_speed_min_pct",  # of earlier versions
 )
 # Fact of a row: the number of cores to which the engine was restricted; None if it could use all.
 ENGINE_CORES = "engine_cores"

@@ -3,6 +3,7 @@
 A figure that was not measured is absent; an infinite lag is infinite.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,8 +19,11 @@ from racetrack.workloads.contract import TABLE_SERVICES
 
 # Services that every engine needs for its input, in addition to broker and generator.
 SUPPORT = TABLE_SERVICES
+GENERATOR = "loadgen"
 # A line of CPU use over rates needs this many different rates.
 FEWEST_RATES = 2
+# Factor by which a line is extended beyond the rates at which it was measured.
+REACHES = 1.25
 # Percent of a core, divided by events per second, to CPU seconds per million events.
 S_PER_MILLION = 1e4
 
@@ -66,14 +70,24 @@ def memory(figures: Mapping[str, float]) -> dict[str, float]:
 @dataclass(frozen=True)
 class CostLine:
     """CPU use over the rate: `base_pct` of a core at rate 0, and CPU seconds per further million
-    events."""
+    events; `per_s` are the lowest and the highest rate at which it was measured."""
 
     base_pct: float
     marginal_s_per_million: float
+    per_s: tuple[float, float] = (0.0, math.inf)
+
+    def pct(self, per_s: float) -> float:
+        """Return the CPU use at a rate, in percent of a core."""
+        return self.base_pct + self.marginal_s_per_million * per_s / S_PER_MILLION
+
+    def is_known_at(self, per_s: float) -> bool:
+        """Return whether the rate is at most REACHES beyond those at which it was measured."""
+        least_per_s, most_per_s = self.per_s
+        return least_per_s / REACHES <= per_s <= most_per_s * REACHES
 
     def s_per_million(self, per_s: float) -> float:
         """Return the CPU seconds per million events at a rate."""
-        return self.base_pct * S_PER_MILLION / per_s + self.marginal_s_per_million
+        return self.pct(per_s) * S_PER_MILLION / per_s
 
 
 def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
@@ -83,7 +97,7 @@ def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
         return None
     rates, used_pct = zip(*points, strict=True)
     slope, intercept = np.polyfit(rates, used_pct, deg=1)
-    return CostLine(float(intercept), float(slope) * S_PER_MILLION)
+    return CostLine(float(intercept), float(slope) * S_PER_MILLION, (min(rates), max(rates)))
 
 
 def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]:
@@ -126,6 +140,7 @@ def _of_same_names(part: StrictModel) -> dict[str, float | None]:
 def _costs(results: Results) -> dict[str, float | None]:
     apart = {
         "broker": metrics.BROKER_CPU,
+        GENERATOR: metrics.GENERATOR_CPU,
         "reader": metrics.READER_CPU,
         "client": metrics.CLIENT_CPU,
     }

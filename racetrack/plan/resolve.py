@@ -47,7 +47,7 @@ PARTITIONS, RETENTION = "EVENTS_PARTITIONS", "KAFKA_RETENTION_BYTES"
 # Settings that the environment gives even to a plan whose settings are fixed: runtime, ports,
 # folders, and what counts as noise.
 OF_RUNTIME = ("RUNTIME", "AIRGAP")
-OF_PLACE = (*OF_RUNTIME, "NOISE_GATE", "BIND_ADDRESS", "STACK_NAME", "CORE_SPEED_MIN_PCT")
+OF_PLACE = (*OF_RUNTIME, "NOISE_GATE", "BIND_ADDRESS", "STACK_NAME")
 ENDS_OF_PLACE = ("_PORT", "_FOLDER", "_MAX_PCT")
 MASKED = "**********"  # a secret in a record
 # More windows than this take days, so they are a mistake.

@@ -24,13 +24,14 @@ from racetrack.analysis.claims import (
     ratios,
 )
 from racetrack.analysis.intervals import Ratio
-from racetrack.analysis.noise import CORE_SPEED_WARNING_PCT
+from racetrack.analysis.noise import CORE_SPEED_WARNING_PCT, Gate
 from racetrack.analysis.table import ENGINE_CORES, Load, Place, Row, Table
 from racetrack.metrics import (
     AT_RATE,
     BROKER_FOR_ENGINE,
     CAPACITY,
     CORE_SPEED,
+    GENERATOR_CPU,
     METRICS,
     OVERALL,
     QUESTIONS,
@@ -412,18 +413,30 @@ def _ratio(pair: Pair | None, is_claimed: bool) -> str:
 
 
 def _slowed(rows: Sequence[Row]) -> list[Note]:
-    """Return a warning if cores were slower in some windows: then a neighbour of a virtual machine
-    may have taken caches and memory, which costs more than the cores' speed shows."""
+    """Return warnings if the machine was slower in some windows: if its cores were, or if equal
+    input cost more, since a neighbour of a virtual machine took caches and memory."""
     speeds = [speed for row in rows if (speed := row.values.get(CORE_SPEED.key))]
     slow = [speed for speed in speeds if speed < CORE_SPEED_WARNING_PCT / 100 * max(speeds)]
-    if not slow:
-        return []
-    text = (
-        f"In {len(slow)} of {len(speeds)} windows cores ran at"
-        f" {100 * min(slow) / max(speeds):.0f} to {100 * max(slow) / max(speeds):.0f} % of their"
-        " speed in the fastest: the machine may have been shared (docs/noise.md)."
-    )
-    return [Note(text)]
+    texts = []
+    if slow:
+        slowest, fastest = (100 * pct / max(speeds) for pct in (min(slow), max(slow)))
+        texts.append(
+            f"In {len(slow)} of {len(speeds)} windows cores ran at {slowest:.0f} to {fastest:.0f} %"
+            " of their speed in the fastest: the machine may have been shared (docs/noise.md)."
+        )
+    used_pct: dict[Load, list[float]] = {}
+    for row in rows:
+        is_usable = row.outcome == "ok" and row.facts.get(ENGINE_CORES) is not None
+        if row.load and is_usable and (pct := row.values.get(GENERATOR_CPU.key)):
+            used_pct.setdefault(row.load, []).append(pct)
+    times = {load: max(each) / min(each) for load, each in used_pct.items()}
+    most = max(times, key=times.__getitem__, default=None)
+    if most and times[most] > 1 + Gate.slowdown_pct / 100:
+        texts.append(
+            f"At {most} the generator used up to {times[most]:.1f} times the CPU time of another"
+            " window: the machine was slower in some of them (docs/noise.md)."
+        )
+    return [Note(text) for text in texts]
 
 
 def _remarks(rows: Sequence[Row]) -> list[Note]:

@@ -42,10 +42,13 @@ class ExperimentRun(StrictModel):
 
 
 class InputAlone(StrictModel):
-    """What the broker uses while a client only reads the input."""
+    """What broker and generator use while a client only reads the input."""
 
     per_s: float = Field(description="Events per second that the client read.")
     broker_cpu_pct: float = Field(description="Mean CPU use of the broker, in % of a core.")
+    generator_cpu_pct: float | None = Field(
+        default=None, description="Mean CPU use of the generator, in % of a core; null: not known."
+    )
 
 
 class ExperimentRecord(StrictModel):
@@ -60,7 +63,7 @@ class ExperimentRecord(StrictModel):
         description="Throughput of each variant in its scout, to which shares refer.",
     )
     input_alone: tuple[InputAlone, ...] = Field(
-        default=(), description="CPU use of the broker without an engine, by rate."
+        default=(), description="CPU use without an engine, by rate."
     )
     runs: tuple[ExperimentRun, ...] = Field(default=(), description="Runs in order.")
     minutes: float = Field(default=0.0, description="Time spent so far.")

@@ -15,15 +15,16 @@ from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
 from racetrack.analysis.live_heap import LiveHeap, full_after_min, gib_per_event
-from racetrack.analysis.noise import why_window_is_void
+from racetrack.analysis.noise import Gate, why_slow, why_window_is_void
 from racetrack.analysis.table import Load as TableLoad
 from racetrack.analysis.table import Row, is_offered, rows_of
-from racetrack.analysis.windows import CostLine
+from racetrack.analysis.windows import GENERATOR, S_PER_MILLION, CostLine
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
 from racetrack.metrics import (
     BROKER_CPU,
     CAPACITY,
+    GENERATOR_CPU,
     IDLE_SHARE,
     LAG_P99,
     MEMORY_FULL_AFTER,
@@ -104,12 +105,14 @@ class PlannedWindow:
 class Known:
     """Knowledge of a run before it starts: windows that earlier folders of it contain, by name;
     the window at saturation on an earlier stack; when its first stack was started (monotonic
-    clock), as if it had not been interrupted; and what the broker uses without an engine."""
+    clock), as if it had not been interrupted; and what broker and generator use without an engine,
+    each on the cores on which it runs beside one."""
 
     windows: Mapping[str, WindowRecord]
     capacity: WindowRecord | None = None
     since_s: float = 0.0
-    input_alone: CostLine | None = None
+    broker_alone: CostLine | None = None
+    generator_alone: CostLine | None = None
 
 
 def planned_windows(
@@ -242,7 +245,8 @@ class PhaseRun:
         return per_s
 
     def measure_input(self, rates: Sequence[int], for_s: float) -> list[InputAlone]:
-        """Measure what the broker uses at these rates; the engine of this run only reads the input.
+        """Measure what broker and generator use at these rates; the engine of this run only reads
+        the input.
 
         Raises:
             RacetrackError: a component of the stack failed.
@@ -253,12 +257,15 @@ class PhaseRun:
             window = PlannedWindow(phase, load_of(str(per_s)), per_s)
             once = partial(self._at_rate, window, phase, per_s)
             made = repeat_while_void(once, _why_void, self._screen, self._guard)
-            counted_per_s, used = (
-                made.figures.get(metric.key) for metric in (PROCESSED, BROKER_CPU)
+            counted_per_s, broker_pct, generator_pct = (
+                made.figures.get(metric.key) for metric in (PROCESSED, BROKER_CPU, GENERATOR_CPU)
             )
             is_usable = not is_void(made.outcome) and is_offered(per_s, made.figures, made.verdict)
-            if is_usable and counted_per_s and used is not None:
-                measured.append(InputAlone(per_s=counted_per_s, broker_cpu_pct=used))
+            if is_usable and counted_per_s and broker_pct is not None:
+                alone = InputAlone(
+                    per_s=counted_per_s, broker_cpu_pct=broker_pct, generator_cpu_pct=generator_pct
+                )
+                measured.append(alone)
         return measured
 
     def _warm_up(self, phase: WarmUp) -> None:
@@ -433,10 +440,16 @@ class PhaseRun:
             start_ms=within.start_ms,
             end_ms=within.end_ms,
             rate_set_ms=rate_set_ms,
-            outcome=outcome.run_outcome(record),
+            outcome=outcome.run_outcome(record, slow=self._why_slow(per_s, values)),
             verdict=str(record.results.verdict.kind),
-            figures=values | windows.broker_for_engine(values, self._earlier.input_alone),
+            figures=values | windows.broker_for_engine(values, self._earlier.broker_alone),
         )
+
+    def _why_slow(self, per_s: float, values: Mapping[str, float]) -> str | None:
+        """Return why a window is void because the machine was slow; None if it is valid."""
+        alone, gate = self._earlier.generator_alone, Gate.of(for_record(self._settings))
+        alone_pct = alone.pct(per_s) if alone and alone.is_known_at(per_s) else None
+        return why_slow(values.get(GENERATOR_CPU.key), alone_pct, gate)
 
     def _at_saturation(self, window: PlannedWindow, phase: Saturate) -> WindowRecord:
         """Measure the capacity. If the engine fails during the measurement, for example because it
@@ -477,16 +490,18 @@ class PhaseRun:
             or None,
             IDLE_SHARE.key: 100 * work.work.idle_share,
             SATURATED_BROKER.key: windows.beyond_input(
-                work.work.per_s, cpu_s.get("broker"), self._earlier.input_alone
+                work.work.per_s, cpu_s.get("broker"), self._earlier.broker_alone
             ),
+            GENERATOR_CPU.key: cpu_s.get(GENERATOR, 0.0) * work.work.per_s / S_PER_MILLION or None,
         }
+        values = {key: value for key, value in known.items() if value is not None}
         slowest = f"the view {work.view} was slowest" if work.view else ""
         return WindowRecord(
             name=window.name,
             start_ms=within.start_ms,
             end_ms=within.end_ms,
-            outcome=void or "ok",
-            figures={key: value for key, value in known.items() if value is not None},
+            outcome=void or self._why_slow(work.work.per_s, values) or "ok",
+            figures=values,
             at_least=(CAPACITY.key,) if bound else (),
             remark="; ".join(filter(None, [bound, slowest, self._cold])),
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from racetrack import engines, terminal
 from racetrack.analysis.table import Row, rows_of
-from racetrack.analysis.windows import FEWEST_RATES, CostLine, cost_line
+from racetrack.analysis.windows import FEWEST_RATES, GENERATOR, cost_line
 from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record, load, of_engine
 from racetrack.engines.contract import Engine
@@ -58,8 +58,10 @@ from racetrack.run.saturation import SessionLoad
 from racetrack.run.session import Session
 from racetrack.stack import applicability
 from racetrack.stack.contract import Say, Stack
+from racetrack.stack.resources import service_cores
 from racetrack.stack.runtime import choose, open_stack
 from racetrack.terminal import Screen
+from racetrack.units import parse_cores
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import find_workload
 
@@ -366,9 +368,10 @@ class Runner:
         self._guard.rearm()
 
     def _measure_input(self) -> None:
-        """Measure what the broker uses while a client only reads the input, at up to INPUT_RATES
-        rates of the plan, from the lowest to the highest. Without this, one figure is missing, so a
-        failure is only printed."""
+        """Measure what broker and generator use while a client only reads the input, at up to
+        INPUT_RATES rates of the plan, from the lowest to the highest. Without this, one figure is
+        missing, and no window is void because the machine was slow, so a failure is only
+        printed."""
         planned = chain.from_iterable(map(self._planned, self.plan.cells))
         rates = sorted({window.per_s for window in planned if window.per_s})
         chosen = {rates[0], rates[len(rates) // 2], rates[-1]} if rates else set()
@@ -408,9 +411,6 @@ class Runner:
         with self._started(cell, engine, stack, folder, settings, (), known, self._on_row) as run:
             yield run
 
-    def _input_line(self) -> CostLine | None:
-        return cost_line([(alone.per_s, alone.broker_cpu_pct) for alone in self.record.input_alone])
-
     def _runs_of(self, number: int) -> list[ExperimentRun]:
         return [run for run in self.record.runs if run.cell == number]
 
@@ -445,7 +445,24 @@ class Runner:
         used_s = sum(run.took_s for at in (*earlier, number) for run in self._runs_of(at))
         capacity = saturated[-1] if saturated and saturated[-1].outcome == "ok" else None
         since_s = self._clock.monotonic() - used_s
-        return Known(self._windows(number), capacity, since_s, self._input_line())
+        alone = self.record.input_alone
+        broker = cost_line([(point.per_s, point.broker_cpu_pct) for point in alone])
+        generator = cost_line(
+            [
+                (point.per_s, used_pct)
+                for point in alone
+                if (used_pct := point.generator_cpu_pct) is not None
+            ]
+        )
+        # On cores that an engine uses, too, the generator is slower beside it than alone.
+        settings = self._settings(cell)
+        own, generators = map(
+            parse_cores, (settings.engine_cpus, service_cores(settings, GENERATOR))
+        )
+        is_apart = bool(own) and bool(generators) and not {*own} & {*generators}
+        return Known(
+            self._windows(number), capacity, since_s, broker, generator if is_apart else None
+        )
 
     def _planned(self, cell: Cell) -> list[PlannedWindow]:
         scouted = self.record.scouted_per_s

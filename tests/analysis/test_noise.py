@@ -183,10 +183,19 @@ def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
     assert [of and of.mib_per_s for of in found] == [800.0, 800.0, 600.0, None]
 
 
-def test_a_least_core_speed_makes_runs_on_shared_cores_void() -> None:
-    shared = {"mib_per_s": 600.0, "fastest_mib_per_s": 800.0}
-    found = NoiseFigures(**{**NOISE_FIGURES, "core": shared})
-    least = {pct: Gate.of({**GATE, "core_speed_min_pct": pct}) for pct in (0.0, 75.0, 93.0)}
-    why = {pct: noise.why_void(found, gate) for pct, gate in least.items()}
-    assert why[0.0] is why[75.0] is None
-    assert "a core ran at 75 % of its fastest (less than 93 %)" in str(why[93.0])
+@pytest.mark.parametrize(
+    ("used_pct", "alone_pct", "settings", "why"),
+    [
+        (16.0, 12.5, GATE, "the generator used 1.28 times (more than 1.2 times)"),
+        (14.9, 12.5, GATE, ""),
+        (None, 12.5, GATE, ""),
+        (16.0, None, GATE, ""),
+        (16.0, 12.5, {**GATE, "slowdown_max_pct": 30.0}, ""),
+        (16.0, 12.5, {**GATE, "noise_gate": False}, ""),
+    ],
+)
+def test_a_window_is_void_if_equal_input_cost_much_more(
+    used_pct: float | None, alone_pct: float | None, settings: dict[str, Any], why: str
+) -> None:
+    found = noise.why_slow(used_pct, alone_pct, Gate.of(settings))
+    assert bool(found) == bool(why) and why in str(found)

@@ -54,6 +54,8 @@ class FluidSession:
     disturbed_until_s = 0.0
     # CPU time of the broker for each event.
     broker_s_each = 0.0
+    # CPU use of the generator, and CPU time for each event.
+    generator_cores, generator_s_each = 0.1, 1e-6
 
     def __init__(
         self,
@@ -156,6 +158,8 @@ class FluidSession:
         noise = f"{2 * queue.now_s:.2f},{busy_s:.2f},0,{busy_s:.2f},{used_s:.2f},0,0.5,,,,,,"
         self._usage.write(f"{at_ms},{self.service},{used_s:.3f},{used_s:.3f},0.1\n")
         self._usage.write(f"{at_ms},broker,{broker_s},{broker_s},0.1\n")
+        generator_s = self.generator_cores * queue.now_s + queue.handed_over * self.generator_s_each
+        self._usage.write(f"{at_ms},loadgen,{generator_s},{generator_s},0.1\n")
         self._noise.write(f"{at_ms},{noise}\n")
         self._write("due", queue.due)
         self._write("handed_over", queue.handed_over)

@@ -275,6 +275,27 @@ def test_what_the_broker_does_for_an_engine_is_what_it_does_not_do_for_the_input
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("generator_cores", "cores", "is_void"),
+    [(0.13, "apart", True), (0.11, "apart", False), (0.13, "shared", False)],
+)
+def test_runs_on_a_machine_that_has_become_slow_are_void(
+    fakes: Fakes, generator_cores: float, cores: str, is_void: bool
+) -> None:
+    slowed = changed(SLOW, generator_cores=generator_cores)
+    fakes.change = slowed
+    apart = "ENGINE_CPUS=1 HARNESS_CPUS=0" if cores == "apart" else "ENGINE_CPUS=0,1"
+    variants = tuple(f"{name}[{apart}]" for name in TWO)
+    folder, _ = fakes.run(f"input_alone = '10s'\n{ONCE}", variants)
+    # Saturation is at a rate at which the input was not measured.
+    at_rates = [text for window, text in measured(folder, SLOW) if window != "saturation"]
+    assert all("the machine was slow: the generator used" in text for text in at_rates) == is_void
+    assert {outcome for _, outcome in measured(folder, SWIFT)} == {"ok"}
+    fakes.resume(folder)
+    assert [outcome for _, outcome in measured(folder, SLOW)].count("ok") == 3
+
+
+@pytest.mark.slow
 def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> None:
     folder, _ = fakes.run(of=SWIFT, dies_at_s=WARM_UP_S + 2 * (SETTLE_S + WINDOW_S) + 30)
     bounds = [row for row in read([folder]).rows if row.at_least]

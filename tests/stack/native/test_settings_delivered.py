@@ -36,7 +36,7 @@ HARNESS_ONLY = {
     *("RUNTIME", "AIRGAP", "KUBERNETES_SMALL", "KUBERNETES_JOB", "KUBERNETES_REGISTRY"),
     *("KUBERNETES_CUT_COMMAND", "LOGS_FOLDER", "STACK_NAME", "WORKLOAD", "READS_PER_SECOND"),
     *("ENGINE_REPLICAS", "BROKER_REPLICAS", "LOADGEN_REPLICAS"),
-    *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT", "CORE_SPEED_MIN_PCT"),
+    *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT", "SLOWDOWN_MAX_PCT"),
 }
 # Setting → settings that must be changed first, so that its own effect shows.
 FROM = {name: overrides for facts in FACTS for name, overrides in facts.changed_from.items()}
