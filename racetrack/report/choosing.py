@@ -62,11 +62,14 @@ decided” says why none is. View lag is the age of the oldest event that a clie
 a view; p99: 99 % of the time it is lower. Capacity, or saturation throughput, is what an engine
 processes while input always waits; a load is held if it does not fall behind and its p99 stays
 within 5 s. “≥”: something other than the engine was the limit, so it may belong further ahead; of a
-recovery time: the lag was not normal yet when the run ended. Base CPU is the use at rate 0, to
-which a line through the measured rates is extended.
+recovery time: the lag was not normal yet when the run ended. “Idle”: the rate is below a tenth of
+the engine's capacity, so none is named for it. Base CPU is the use at rate 0, to which a line
+through the measured rates is extended.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
+AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)  # what is shown of rates that engines shared
+IDLE = " (idle)"  # below a tenth of its capacity
 HALF = Load(0, 0.5)
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 
@@ -104,7 +107,10 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
             ("which engine …", "answer"),
             [_answer(standing, claim, links) for claim in standing.claims],
         ),
-        (("at a rate of", "figures"), list(_at_rates(standing, links))),
+        (
+            ("at a rate of", *(f"{metric.title}, {metric.unit}" for metric in AT_RATES)),
+            list(_at_rates(standing, links)),
+        ),
         (("view lag p99 stayed within", "up to"), list(_within(standing, links))),
         (("what else to know", "engines"), list(_facts(standing, links))),
     )
@@ -156,22 +162,23 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
     return f"{text} at {significant(achieved.mean)}/s"
 
 
-def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield rates that several engines shared, with their view lag and cost there."""
+def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """Yield rates that several engines shared, with their view lag and cost there. No engine is
+    named at a rate that is below a tenth of the capacity of one of them."""
     for load in standing.loads_of(CPU_PER_MILLION):
         if load.share is not None:
             continue
-        idle = standing.samples.idle_at(load)
-        below = f"below a tenth of the capacity of {', '.join(idle)}"
-        unranked = f" (no engine is named: {below})" if idle else ""
-        for metric in (VIEW_LAG_P99, CPU_PER_MILLION):
-            figures = [
-                f"{links[name]} {format_estimate(metric, estimate)}"
+        idle = set(standing.samples.idle_at(load))
+        figures = [
+            [
+                f"{links[name]}{IDLE * (name in idle)} {format_estimate(metric, estimate)}"
                 for name in standing.names
                 if (estimate := standing.estimate(name, metric, load))
             ]
-            if len(figures) > 1:
-                yield f"{load}{unranked}: {metric.title}, {metric.unit}", ", ".join(figures)
+            for metric in AT_RATES
+        ]
+        if any(len(of_metric) > 1 for of_metric in figures):
+            yield str(load), *map(", ".join, figures)
 
 
 def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -44,7 +44,7 @@ class ExperimentRun(StrictModel):
 class InputAlone(StrictModel):
     """What broker and generator use while a client only reads the input."""
 
-    per_s: float = Field(description="Events per second that the client read.")
+    per_s: float = Field(description="Events per second that were sent.")
     broker_cpu_pct: float = Field(description="Mean CPU use of the broker, in % of a core.")
     generator_cpu_pct: float | None = Field(
         default=None, description="Mean CPU use of the generator, in % of a core; null: not known."

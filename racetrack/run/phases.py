@@ -22,13 +22,13 @@ from racetrack.analysis.windows import GENERATOR, S_PER_MILLION, CostLine
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
 from racetrack.metrics import (
+    ACHIEVED,
     BROKER_CPU,
     CAPACITY,
     GENERATOR_CPU,
     IDLE_SHARE,
     LAG_P99,
     MEMORY_FULL_AFTER,
-    PROCESSED,
     SATURATED_BROKER,
     SATURATED_COST,
     VIEW_LAG_P99,
@@ -257,13 +257,13 @@ class PhaseRun:
             window = PlannedWindow(phase, load_of(str(per_s)), per_s)
             once = partial(self._at_rate, window, phase, per_s)
             made = repeat_while_void(once, _why_void, self._screen, self._guard)
-            counted_per_s, broker_pct, generator_pct = (
-                made.figures.get(metric.key) for metric in (PROCESSED, BROKER_CPU, GENERATOR_CPU)
+            sent_per_s, broker_pct, generator_pct = (
+                made.figures.get(metric.key) for metric in (ACHIEVED, BROKER_CPU, GENERATOR_CPU)
             )
             is_usable = not is_void(made.outcome) and is_offered(per_s, made.figures, made.verdict)
-            if is_usable and counted_per_s and broker_pct is not None:
+            if is_usable and sent_per_s and broker_pct is not None:
                 alone = InputAlone(
-                    per_s=counted_per_s, broker_cpu_pct=broker_pct, generator_cpu_pct=generator_pct
+                    per_s=sent_per_s, broker_cpu_pct=broker_pct, generator_cpu_pct=generator_pct
                 )
                 measured.append(alone)
         return measured
