@@ -3,7 +3,6 @@
 A figure that was not measured is absent; an infinite lag is infinite.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +21,7 @@ SUPPORT = TABLE_SERVICES
 GENERATOR = "loadgen"
 # A line of CPU use over rates needs this many different rates.
 FEWEST_RATES = 2
-# Factor by which a line is extended beyond the rates at which it was measured.
+# The CPU use at the lowest or highest measured rate stands for rates beyond it, up to this factor.
 REACHES = 1.25
 # Percent of a core, divided by events per second, to CPU seconds per million events.
 S_PER_MILLION = 1e4
@@ -70,24 +69,14 @@ def memory(figures: Mapping[str, float]) -> dict[str, float]:
 @dataclass(frozen=True)
 class CostLine:
     """CPU use over the rate: `base_pct` of a core at rate 0, and CPU seconds per further million
-    events; `per_s` are the lowest and the highest rate at which it was measured."""
+    events."""
 
     base_pct: float
     marginal_s_per_million: float
-    per_s: tuple[float, float] = (0.0, math.inf)
-
-    def pct(self, per_s: float) -> float:
-        """Return the CPU use at a rate, in percent of a core."""
-        return self.base_pct + self.marginal_s_per_million * per_s / S_PER_MILLION
-
-    def is_known_at(self, per_s: float) -> bool:
-        """Return whether the rate is at most REACHES beyond those at which it was measured."""
-        least_per_s, most_per_s = self.per_s
-        return least_per_s / REACHES <= per_s <= most_per_s * REACHES
 
     def s_per_million(self, per_s: float) -> float:
         """Return the CPU seconds per million events at a rate."""
-        return self.pct(per_s) * S_PER_MILLION / per_s
+        return self.base_pct * S_PER_MILLION / per_s + self.marginal_s_per_million
 
 
 def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
@@ -97,7 +86,16 @@ def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
         return None
     rates, used_pct = zip(*points, strict=True)
     slope, intercept = np.polyfit(rates, used_pct, deg=1)
-    return CostLine(float(intercept), float(slope) * S_PER_MILLION, (min(rates), max(rates)))
+    return CostLine(float(intercept), float(slope) * S_PER_MILLION)
+
+
+def interpolated(points: Sequence[tuple[float, float]], per_s: float) -> float | None:
+    """Return the CPU use at a rate, given pairs of a rate and the CPU use at it; None if the rate
+    is more than REACHES times beyond those of the pairs."""
+    rates, used_pct = zip(*sorted(points), strict=True) if points else ((), ())
+    if not points or not rates[0] / REACHES <= per_s <= rates[-1] * REACHES:
+        return None
+    return float(np.interp(per_s, rates, used_pct))
 
 
 def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]:

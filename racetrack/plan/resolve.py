@@ -56,9 +56,10 @@ MOST_WINDOWS = 2_000
 HEAP_STEP_MIB, KEPT_OF_MEMORY = 256, 1 / 6
 # If equal shares would need more partitions than this, replicas may get different numbers of them.
 MOST_PARTITIONS = 64
-# Number of rates at which the broker is measured without an engine, from the highest downwards; it
-# is warm after INPUT_SETTLE_S.
-INPUT_RATES, INPUT_SETTLE_S = 3, 10.0
+# Rates at which broker and generator are measured without an engine if a plan finds its own later.
+INPUT_RATES, INPUT_SETTLE_S = (1_000, 10_000, 100_000), 10.0
+# Both are compiled while they run: at 7,000/s a generator used 1.5 times its CPU time after 20 s.
+INPUT_WARM_UP_S = 60.0
 # Estimates, in seconds: a window's last rows, verification, and draining
 # before a trial. A search usually has this number of trials.
 ROWS_S, VERIFY_S, DRAIN_S, TRIALS = 2.0, 15.0, 20.0, 3
@@ -184,7 +185,8 @@ class ResolvedPlan(PlanModel):
         """Estimated duration in seconds, unless other programs disturb it."""
         scout_s = self.scout_s and START_AND_STOP_S + self.scout_s
         each_s = INPUT_SETTLE_S + self.input_alone_s
-        input_s = self.input_alone_s and START_AND_STOP_S + INPUT_RATES * each_s
+        rates_s = INPUT_WARM_UP_S + len(INPUT_RATES) * each_s
+        input_s = self.input_alone_s and START_AND_STOP_S + rates_s
         return len(self.variants) * scout_s + input_s + sum(cell.estimated_s for cell in self.cells)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from racetrack import terminal
-from racetrack.analysis import figures, outcome, raw, windows
+from racetrack.analysis import curves, figures, outcome, raw, windows
 from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
@@ -37,7 +37,7 @@ from racetrack.metrics import (
 from racetrack.plan.memory import Heap, heap_of
 from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
-from racetrack.plan.resolve import DRAIN_S, INPUT_SETTLE_S, Cell, phase_s
+from racetrack.plan.resolve import DRAIN_S, INPUT_SETTLE_S, INPUT_WARM_UP_S, Cell, phase_s
 from racetrack.results.experiment import InputAlone
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run
@@ -105,14 +105,14 @@ class PlannedWindow:
 class Known:
     """Knowledge of a run before it starts: windows that earlier folders of it contain, by name;
     the window at saturation on an earlier stack; when its first stack was started (monotonic
-    clock), as if it had not been interrupted; and what broker and generator use without an engine,
-    each on the cores on which it runs beside one."""
+    clock), as if it had not been interrupted; and what broker and generator use without an engine:
+    the generator as pairs of a rate and the CPU use, in percent of a core, at it."""
 
     windows: Mapping[str, WindowRecord]
     capacity: WindowRecord | None = None
     since_s: float = 0.0
     broker_alone: CostLine | None = None
-    generator_alone: CostLine | None = None
+    generator_alone: tuple[tuple[float, float], ...] = ()
 
 
 def planned_windows(
@@ -245,14 +245,16 @@ class PhaseRun:
         return per_s
 
     def measure_input(self, rates: Sequence[int], for_s: float) -> list[InputAlone]:
-        """Measure what broker and generator use at these rates; the engine of this run only reads
-        the input.
+        """Measure what broker and generator use at these rates, once they are warm; the engine of
+        this run only reads the input.
 
         Raises:
             RacetrackError: a component of the stack failed.
         """
         measured = []
         phase = Window(window=for_s, settle=INPUT_SETTLE_S)
+        self._load.set_rate(sorted(rates)[len(rates) // 2])
+        self._session.watch(INPUT_WARM_UP_S, "warming up")
         for per_s in sorted(rates, reverse=True):
             window = PlannedWindow(phase, load_of(str(per_s)), per_s)
             once = partial(self._at_rate, window, phase, per_s)
@@ -440,15 +442,17 @@ class PhaseRun:
             start_ms=within.start_ms,
             end_ms=within.end_ms,
             rate_set_ms=rate_set_ms,
-            outcome=outcome.run_outcome(record, slow=self._why_slow(per_s, values)),
+            outcome=outcome.run_outcome(
+                record, slow=self._why_slow(values.get(ACHIEVED.key, per_s), values)
+            ),
             verdict=str(record.results.verdict.kind),
             figures=values | windows.broker_for_engine(values, self._earlier.broker_alone),
         )
 
-    def _why_slow(self, per_s: float, values: Mapping[str, float]) -> str | None:
+    def _why_slow(self, sent_per_s: float, values: Mapping[str, float]) -> str | None:
         """Return why a window is void because the machine was slow; None if it is valid."""
-        alone, gate = self._earlier.generator_alone, Gate.of(for_record(self._settings))
-        alone_pct = alone.pct(per_s) if alone and alone.is_known_at(per_s) else None
+        alone_pct = windows.interpolated(self._earlier.generator_alone, sent_per_s)
+        gate = Gate.of(for_record(self._settings))
         return why_slow(values.get(GENERATOR_CPU.key), alone_pct, gate)
 
     def _at_saturation(self, window: PlannedWindow, phase: Saturate) -> WindowRecord:
@@ -495,12 +499,15 @@ class PhaseRun:
             GENERATOR_CPU.key: cpu_s.get(GENERATOR, 0.0) * work.work.per_s / S_PER_MILLION or None,
         }
         values = {key: value for key, value in known.items() if value is not None}
+        sent_per_s = curves.throughput(
+            curves.read(self._folder.path), within.start_ms, within.end_ms
+        ).handed_over_per_s
         slowest = f"the view {work.view} was slowest" if work.view else ""
         return WindowRecord(
             name=window.name,
             start_ms=within.start_ms,
             end_ms=within.end_ms,
-            outcome=void or self._why_slow(work.work.per_s, values) or "ok",
+            outcome=void or self._why_slow(sent_per_s, values) or "ok",
             figures=values,
             at_least=(CAPACITY.key,) if bound else (),
             remark="; ".join(filter(None, [bound, slowest, self._cold])),

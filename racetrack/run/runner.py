@@ -24,7 +24,7 @@ from racetrack.metrics import BROKER_CPU
 from racetrack.plan import variants
 from racetrack.plan.memory import with_room
 from racetrack.plan.model import Phase, Verify, Window, load_of
-from racetrack.plan.resolve import Cell, ResolvedPlan, recorded
+from racetrack.plan.resolve import INPUT_RATES, Cell, ResolvedPlan, recorded
 from racetrack.results.experiment import (
     ExperimentRecord,
     ExperimentRun,
@@ -368,15 +368,15 @@ class Runner:
         self._guard.rearm()
 
     def _measure_input(self) -> None:
-        """Measure what broker and generator use while a client only reads the input, at up to
-        INPUT_RATES rates of the plan, from the lowest to the highest. Without this, one figure is
-        missing, and no window is void because the machine was slow, so a failure is only
-        printed."""
+        """Measure what broker and generator use while a client only reads the input, at the lowest,
+        a middle and the highest rate of the plan, or at INPUT_RATES if it finds its rates later.
+        Without this, one figure is missing, and no window is void because the machine was slow, so
+        a failure is only printed."""
         planned = chain.from_iterable(map(self._planned, self.plan.cells))
         rates = sorted({window.per_s for window in planned if window.per_s})
-        chosen = {rates[0], rates[len(rates) // 2], rates[-1]} if rates else set()
-        if len(chosen) < FEWEST_RATES:
-            return
+        if len(rates) < FEWEST_RATES:
+            rates = [*INPUT_RATES]
+        chosen = {rates[0], rates[len(rates) // 2], rates[-1]}
         self._screen.heading("== the input alone")
         first = self.plan.cells[0]
         _, _, stack = self._prepared(first)
@@ -394,7 +394,7 @@ class Runner:
             except RacetrackError as error:
                 measured = []
                 self._screen.say(f"  not measured: {error}")
-        self.record.input_alone = tuple(measured)
+        self.record.input_alone = tuple(measured) if len(measured) >= FEWEST_RATES else ()
         write_experiment(self.folder, self.record)
         for alone in measured:
             self._screen.say(
@@ -447,12 +447,10 @@ class Runner:
         since_s = self._clock.monotonic() - used_s
         alone = self.record.input_alone
         broker = cost_line([(point.per_s, point.broker_cpu_pct) for point in alone])
-        generator = cost_line(
-            [
-                (point.per_s, used_pct)
-                for point in alone
-                if (used_pct := point.generator_cpu_pct) is not None
-            ]
+        generator = tuple(
+            (point.per_s, used_pct)
+            for point in alone
+            if (used_pct := point.generator_cpu_pct) is not None
         )
         # On cores that an engine uses, too, the generator is slower beside it than alone.
         settings = self._settings(cell)
@@ -461,7 +459,7 @@ class Runner:
         )
         is_apart = bool(own) and bool(generators) and not {*own} & {*generators}
         return Known(
-            self._windows(number), capacity, since_s, broker, generator if is_apart else None
+            self._windows(number), capacity, since_s, broker, generator if is_apart else ()
         )
 
     def _planned(self, cell: Cell) -> list[PlannedWindow]:
@@ -554,16 +552,13 @@ class Runner:
         except (UsageError, SetupError, BusyError):
             raise  # not the engine's fault
         except RacetrackError as error:
-            outcome = str(error)
             self._screen.say(f"  {cell} failed: {error}")
-            if folder:
+            # A window may be void, and others then have no capacity to refer to.
+            outcome = next(iter(_voids(folder)), str(error))
+            if folder and not is_void(outcome):
                 keep_failed(planned, known.windows, outcome, at, folder, self._on_row)
         else:
-            voids = [
-                window.outcome
-                for window in read_run(folder.path).windows
-                if is_void(window.outcome)
-            ]
+            voids = _voids(folder)
             outcome = next(iter(voids), outcome)
             is_left = run.without_room and not voids
         if is_left:
@@ -640,6 +635,12 @@ class Runner:
             )
         self._guard.rearm()
         stack.speed_up_next_start(self._screen.say)
+
+
+def _voids(folder: RunFolder | None) -> list[str]:
+    """Return the outcomes of the void windows of a run, if it has a folder."""
+    windows = read_run(folder.path).windows if folder else ()
+    return [window.outcome for window in windows if is_void(window.outcome)]
 
 
 def _rows(folder: Path) -> list[Row]:
