@@ -17,7 +17,6 @@ from typing import Any
 from racetrack import config, renamed
 from racetrack.analysis import windows
 from racetrack.analysis.outcome import run_outcome
-from racetrack.analysis.recovery import NORMAL_WITHIN_S
 from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.analysis.warnings import count_views
 from racetrack.errors import UsageError
@@ -443,8 +442,11 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
         for name, lag in lags
         if lag.normal_ms > HELD_WITHIN_MS
     ]
+    paused_ms = run.measured and run.measured.paused_ms
+    watched_s = paused_ms and (paused_ms - run.faults.done[-1].at_ms) / 1000
+    watched = f" within {watched_s:.0f} s" if watched_s else ""
     never = [
-        f"the lag of {name} was not normal again within {NORMAL_WITHIN_S:.0f} s"
+        f"the lag of {name} was not normal again{watched}"
         for name, lag in lags
         if lag.after_s is None
     ]
@@ -452,8 +454,8 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
     values = windows.recovery(run)
     if late:
         values.pop(NORMAL_AFTER.key, None)
-    elif never:
-        values[NORMAL_AFTER.key] = NORMAL_WITHIN_S
+    elif never and watched_s:
+        values[NORMAL_AFTER.key] = watched_s
     return [
         replace(
             row,

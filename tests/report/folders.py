@@ -222,7 +222,9 @@ class PlayedBack:
 
     def account(self) -> dict[str, Counts]:
         counts = (self._spec.rate * 9,) * 4
+        _, end_ms = map(int, self._race.window)
         found = Counts(
+            paused_ms=end_ms + round(1000 * self._spec.recorded_after_s),
             handed_over=tuple(count + self._spec.lost for count in counts),
             refused=(0, 0, 0, 0),
             end_offsets=counts,
