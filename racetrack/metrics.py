@@ -112,7 +112,7 @@ def significant(value: float, digits: int = DIGITS) -> str:
     return f"{round(value, places):,.{max(0, places)}f}"
 
 
-def rounded(value: float, digits: int) -> float:
+def rounded(value: float, digits: int = DIGITS) -> float:
     """Round a number to significant digits."""
     return round(value, _places(value, digits)) if value and math.isfinite(value) else value
 

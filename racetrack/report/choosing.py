@@ -19,6 +19,7 @@ from racetrack.metrics import (
     MEMORY_FULL_AFTER,
     NORMAL_AFTER,
     VIEW_LAG_P99,
+    rounded,
     significant,
 )
 from racetrack.report.render import markdown_table
@@ -149,7 +150,7 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
     throughput with the highest rate that was held; a recovery time with the views that were right
     afterwards."""
     estimate = claim.estimates[name]
-    text = f"{'≥ ' if estimate.at_least else ''}{claim.metric.text(estimate.mean)}"
+    text = f"{'≥ ' if estimate.at_least else ''}{claim.metric.text(rounded(estimate.mean))}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:
         highest, _ = _highest(standing, name, LIMITS_MS[-1])

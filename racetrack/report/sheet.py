@@ -38,6 +38,7 @@ from racetrack.metrics import (
     SATURATED_BROKER,
     Metric,
     metric_of,
+    rounded,
     significant,
 )
 from racetrack.results.classes import TITLES, WORK, differing, ranked
@@ -245,7 +246,7 @@ def _not_ranked(rows: Sequence[Row]) -> Iterator[str]:
 
 def _value(claim: Claim, name: str) -> str:
     estimate = claim.estimates[name]
-    return f"{'at least ' if estimate.at_least else ''}{claim.metric.text(estimate.mean)}"
+    return f"{'at least ' if estimate.at_least else ''}{claim.metric.text(rounded(estimate.mean))}"
 
 
 def format_factor(claim: Claim, name: str, to: str) -> str:
@@ -287,14 +288,15 @@ def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
     if is_noise(metric, estimate):
         return ABOUT_0
     sign = f"{'≥ ' if estimate.at_least else ''}{'~' if estimate.is_imprecise else ''}"
-    mean = f"{sign}{metric.number(estimate.mean)}"
+    mean = f"{sign}{metric.number(rounded(estimate.mean))}"
     if estimate.at_limit or (estimate.n == 1 and None in (estimate.low, estimate.high)):
         return mean
     if estimate.low is None or estimate.high is None:
         why = "" if estimate.why_not == WhyNot.MORE_REPEATS else f": {estimate.why_not}"
         return f"{mean} ({NOT_RESOLVED}{why})"
     if estimate.high > WIDE * estimate.low:
-        return f"{mean} ({metric.number(estimate.low)} to {metric.number(estimate.high)})"
+        ends = (metric.number(rounded(end)) for end in (estimate.low, estimate.high))
+        return f"{mean} ({' to '.join(ends)})"
     return f"{mean} ± {significant((estimate.high - estimate.low) / 2, 2)}"
 
 
