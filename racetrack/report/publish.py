@@ -314,9 +314,10 @@ def _version(material: Material, name: EngineName) -> str:
 
 
 def _caveats(material: Material) -> Iterator[str]:
-    """Yield the caveats of the runs, and what the plans of the experiments say of their figures."""
-    for record in material.records.values():
-        yield from caveats_of(record)
+    """Yield the caveats of the runs with figures, and what the plans of the experiments say."""
+    for folder, record in material.records.items():
+        if folder in {row.folder for row in material.rows}:
+            yield from caveats_of(record)
     with_loads = {row.experiment for row in material.rows if not row.is_recovery}
     for folder in _plans(material):
         note = read_experiment(folder).plan.get("note")

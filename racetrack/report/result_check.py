@@ -69,7 +69,8 @@ def _other_machines(results: Iterable[EngineResult]) -> Iterator[str]:
         if speeds[fastest] > SPEEDS_WITHIN * speed:
             yield (
                 f"{file}: core_max_mib_per_s {speed:g}, but {speeds[fastest]:g} in {fastest}: these"
-                " are two machines under one name"
+                " are two machines under one name, or others slowed one down. Measure again in"
+                " another hour, and all engines that are to be compared on one machine"
             )
 
 
