@@ -613,6 +613,8 @@ def unknown_in(environment: Iterable[str]) -> dict[str, str]:
 def _did_you_mean(name: str, at_least: float = 0.6) -> str:
     if removed := _removed(name):
         return removed
+    if name.upper() in known_names():
+        return " It is the version of an image: set it in the environment, for RUNTIME=compose."
     near = difflib.get_close_matches(name.upper(), known_names(), n=1, cutoff=at_least)
     return f" Did you mean {near[0]}?" if near else ""
 

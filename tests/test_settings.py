@@ -38,6 +38,7 @@ def test_values_are_taken_as_people_write_them(
     ("setting", "value", "why"),
     [
         ("KAFKA_HAEP", "3g", ""),
+        ("REDPANDA_VERSION", "v26", "the version of an image: set it in the environment"),
         ("KAFKA_HEAP", "8", "'8' is a size without a unit: write 8m or 8g"),
         ("KAFKA_PORT", "70000", ""),
         ("RUNTIME", "podman", "'podman' is not one of 'auto', 'compose', 'native'"),
