@@ -52,7 +52,7 @@ and commands.
 3. **Compare at your rate, per core**: a share of a higher capacity is a higher rate, and the cost
    of an event falls with the rate. Of two cores, the engine had one. How engines scale is not
    measured, so [measure on your machine](../README.md#run-it) before you decide.
-4. **Freshness is bought by settings**: Deephaven changes its views once a second
+4. **Freshness is bought by settings**: by default, Deephaven changes its views once a second
    (`DEEPHAVEN_CYCLE_MS`), so its p99 is never within 1 s; Flink, Kafka Streams and Pathway every
    100 ms (`FLINK_MINI_BATCH_MS`, `KSTREAMS_COMMIT_MS`, `PATHWAY_AUTOCOMMIT_MS`).
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
