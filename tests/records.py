@@ -35,7 +35,7 @@ GATE: dict[str, Any] = {
     "noise_gate": True,
     "foreign_cpu_max_pct": 5.0,
     "steal_max_pct": 1.0,
-    "slowdown_max_pct": 20.0,
+    "slowdown_max_pct": 30.0,
 }
 
 VIEW: dict[str, Any] = {

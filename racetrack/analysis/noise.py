@@ -34,7 +34,7 @@ class Gate:
 
     steal_pct: float = 1.0
     foreign_cpu_pct: float = 5.0
-    slowdown_pct: float = 20.0
+    slowdown_pct: float = 30.0
     throttled_pct: float = 1.0
 
     @classmethod

@@ -186,12 +186,12 @@ def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("used_pct", "alone_pct", "settings", "why"),
     [
-        (16.0, 12.5, GATE, "the generator used 1.28 times (more than 1.2 times)"),
-        (14.9, 12.5, GATE, ""),
+        (17.0, 12.5, GATE, "the generator used 1.36 times (more than 1.3 times)"),
+        (16.0, 12.5, GATE, ""),
         (None, 12.5, GATE, ""),
-        (16.0, None, GATE, ""),
-        (16.0, 12.5, {**GATE, "slowdown_max_pct": 30.0}, ""),
-        (16.0, 12.5, {**GATE, "noise_gate": False}, ""),
+        (17.0, None, GATE, ""),
+        (17.0, 12.5, {**GATE, "slowdown_max_pct": 40.0}, ""),
+        (17.0, 12.5, {**GATE, "noise_gate": False}, ""),
     ],
 )
 def test_a_window_is_void_if_equal_input_cost_much_more(

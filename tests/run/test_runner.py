@@ -277,7 +277,7 @@ def test_what_the_broker_does_for_an_engine_is_what_it_does_not_do_for_the_input
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("generator_cores", "cores", "is_void"),
-    [(0.13, "apart", True), (0.11, "apart", False), (0.13, "shared", False)],
+    [(0.15, "apart", True), (0.11, "apart", False), (0.15, "shared", False)],
 )
 def test_runs_on_a_machine_that_has_become_slow_are_void(
     fakes: Fakes, generator_cores: float, cores: str, is_void: bool
