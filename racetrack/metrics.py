@@ -417,8 +417,7 @@ GENERATOR_CPU = _metric(
     "generator_cpu_mean_pct",
     "generator CPU",
     "% of a core",
-    "Mean CPU use of the load generator. It is equal at equal rates, unless others slow the machine"
-    " down (docs/noise.md).",
+    "CPU use of the load generator, which is equal at equal rates unless the machine is slower.",
 )
 SUPPORT_CPU = _metric(
     "support_cpu_mean_pct",
@@ -460,8 +459,7 @@ CORE_SPEED = _metric(
     "core_mib_per_s",
     "speed of a core",
     "MiB/s",
-    "MiB of BLAKE2b per second of CPU time. A core that is shared with another virtual machine is"
-    " slower.",
+    "MiB of BLAKE2b per second of CPU time.",
 )
 MACHINE_BUSY = _metric(
     "machine_busy_pct",

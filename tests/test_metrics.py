@@ -21,7 +21,16 @@ from typing import Any
 import pytest
 
 from racetrack.config import REPO
-from racetrack.metrics import CORE_SPEED, FOREIGN_CPU, LIVE, METRICS, QUESTIONS, STEAL, Metric
+from racetrack.metrics import (
+    CORE_SPEED,
+    FOREIGN_CPU,
+    GENERATOR_CPU,
+    LIVE,
+    METRICS,
+    QUESTIONS,
+    STEAL,
+    Metric,
+)
 
 ALL = [*METRICS.values(), *(metric for metric, _ in LIVE.values())]
 KEYS = {metric.key for metric in ALL}
@@ -110,7 +119,9 @@ def test_the_page_on_comparisons_names_the_questions_and_what_is_resolved() -> N
         assert f"| {metric.best} | {metric.title}, {metric.unit} | {resolves} |" in page
 
 
-@pytest.mark.parametrize("metric", [FOREIGN_CPU, STEAL, CORE_SPEED], ids=lambda of: of.key)
+@pytest.mark.parametrize(
+    "metric", [FOREIGN_CPU, STEAL, GENERATOR_CPU, CORE_SPEED], ids=lambda of: of.key
+)
 def test_the_page_on_noise_quotes_the_meanings(metric: Metric) -> None:
     page = (REPO / "docs" / "noise.md").read_text()
     assert f"| {metric.title}, {metric.unit} | {metric.means} |" in page
