@@ -315,9 +315,8 @@ def _version(material: Material, name: EngineName) -> str:
 
 def _caveats(material: Material) -> Iterator[str]:
     """Yield the caveats of the runs with figures, and what the plans of the experiments say."""
-    for folder, record in material.records.items():
-        if folder in {row.folder for row in material.rows}:
-            yield from caveats_of(record)
+    for folder in dict.fromkeys(row.folder for row in material.rows if row.folder):
+        yield from caveats_of(material.records[folder])
     with_loads = {row.experiment for row in material.rows if not row.is_recovery}
     for folder in _plans(material):
         note = read_experiment(folder).plan.get("note")
