@@ -462,7 +462,7 @@ def _of_faults(row: Row, run: RunRecord) -> list[Row]:
             load=None,
             window=f"{', '.join(fault.fault for fault in run.faults.done)} at {row.load}",
             values=values,
-            at_least=frozenset([NORMAL_AFTER.key] if never and not late else []),
+            at_least=frozenset([NORMAL_AFTER.key] if never and NORMAL_AFTER.key in values else []),
             verdict="none",
             remark="; ".join([*late, *never, *miscounts]),
         )

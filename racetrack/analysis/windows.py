@@ -92,10 +92,11 @@ def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
 def interpolated(points: Sequence[tuple[float, float]], per_s: float) -> float | None:
     """Return the CPU use at a rate, given pairs of a rate and the CPU use at it; None if the rate
     is more than REACHES times beyond those of the pairs."""
-    rates, used_pct = zip(*sorted(points), strict=True) if points else ((), ())
-    if not points or not rates[0] / REACHES <= per_s <= rates[-1] * REACHES:
+    if not points:
         return None
-    return float(np.interp(per_s, rates, used_pct))
+    rates, used_pct = zip(*sorted(points), strict=True)
+    is_near = rates[0] / REACHES <= per_s <= rates[-1] * REACHES
+    return float(np.interp(per_s, rates, used_pct)) if is_near else None
 
 
 def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]:

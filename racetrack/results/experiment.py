@@ -42,7 +42,7 @@ class ExperimentRun(StrictModel):
 
 
 class InputAlone(StrictModel):
-    """What broker and generator use while a client only reads the input."""
+    """CPU use of broker and generator while a client only reads the input."""
 
     per_s: float = Field(description="Events per second that were sent.")
     broker_cpu_pct: float = Field(description="Mean CPU use of the broker, in % of a core.")

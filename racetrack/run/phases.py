@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from racetrack import terminal
-from racetrack.analysis import curves, figures, outcome, raw, windows
+from racetrack.analysis import figures, outcome, raw, windows
 from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
@@ -499,15 +499,12 @@ class PhaseRun:
             GENERATOR_CPU.key: cpu_s.get(GENERATOR, 0.0) * work.work.per_s / S_PER_MILLION or None,
         }
         values = {key: value for key, value in known.items() if value is not None}
-        sent_per_s = curves.throughput(
-            curves.read(self._folder.path), within.start_ms, within.end_ms
-        ).handed_over_per_s
         slowest = f"the view {work.view} was slowest" if work.view else ""
         return WindowRecord(
             name=window.name,
             start_ms=within.start_ms,
             end_ms=within.end_ms,
-            outcome=void or self._why_slow(sent_per_s, values) or "ok",
+            outcome=void or self._why_slow(self._load.sent_per_s(within), values) or "ok",
             figures=values,
             at_least=(CAPACITY.key,) if bound else (),
             remark="; ".join(filter(None, [bound, slowest, self._cold])),

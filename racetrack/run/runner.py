@@ -447,19 +447,21 @@ class Runner:
         since_s = self._clock.monotonic() - used_s
         alone = self.record.input_alone
         broker = cost_line([(point.per_s, point.broker_cpu_pct) for point in alone])
-        generator = tuple(
-            (point.per_s, used_pct)
-            for point in alone
-            if (used_pct := point.generator_cpu_pct) is not None
-        )
-        # On cores that an engine uses, too, the generator is slower beside it than alone.
+        generator = self._generator_alone(cell)
+        return Known(self._windows(number), capacity, since_s, broker, generator)
+
+    def _generator_alone(self, cell: Cell) -> tuple[tuple[float, float], ...]:
+        """Return pairs of a rate and what the generator used at it without an engine; none if a run
+        gives it no cores of its own, since it is slower then."""
         settings = self._settings(cell)
-        own, generators = map(
-            parse_cores, (settings.engine_cpus, service_cores(settings, GENERATOR))
-        )
-        is_apart = bool(own) and bool(generators) and not {*own} & {*generators}
-        return Known(
-            self._windows(number), capacity, since_s, broker, generator if is_apart else ()
+        engine = parse_cores(settings.engine_cpus)
+        generator = parse_cores(service_cores(settings, GENERATOR))
+        if not engine or not generator or engine & generator:
+            return ()
+        return tuple(
+            (alone.per_s, alone.generator_cpu_pct)
+            for alone in self.record.input_alone
+            if alone.generator_cpu_pct is not None
         )
 
     def _planned(self, cell: Cell) -> list[PlannedWindow]:

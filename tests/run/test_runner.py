@@ -296,6 +296,13 @@ def test_runs_on_a_machine_that_has_become_slow_are_void(
 
 
 @pytest.mark.slow
+def test_the_input_is_measured_at_fixed_rates_if_a_plan_finds_its_own_later(fakes: Fakes) -> None:
+    _, record = fakes.run(f"input_alone = '10s'\n{phases(SATURATE)}", (SWIFT,))
+    rates = [round(alone.per_s, -2) for alone in record.input_alone]
+    assert rates == [100_000, 10_000, 1_000]
+
+
+@pytest.mark.slow
 def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(fakes: Fakes) -> None:
     folder, _ = fakes.run(of=SWIFT, dies_at_s=WARM_UP_S + 2 * (SETTLE_S + WINDOW_S) + 30)
     bounds = [row for row in read([folder]).rows if row.at_least]
@@ -401,6 +408,15 @@ def test_a_share_of_the_own_capacity_follows_the_saturation_of_the_run(fakes: Fa
         assert load and load.per_s == pytest.approx(capacity / 2, rel=0.06)
     above = next(row for row in fakes.rows if row.engine == SLOW and row.window == "20,000/s")
     assert above.verdict == "fell behind" and "not offered" in above.remark
+
+
+@pytest.mark.slow
+def test_a_run_whose_saturation_was_void_is_resumed_with_the_shares_of_it(fakes: Fakes) -> None:
+    text = phases(SATURATED, SATURATE, window("50%"))
+    folder, record = fakes.run(text, (SLOW,), disturbed_until_s=float("inf"))
+    assert not record.runs[-1].is_done
+    fakes.resume(folder)
+    assert {("50 % of capacity", "ok"), ("saturation", "ok")} <= {*measured(folder)}
 
 
 @pytest.mark.slow
