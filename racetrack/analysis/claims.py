@@ -17,6 +17,7 @@ engine with itself, at most one claims a difference (simulated in tests/analysis
 """
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -30,9 +31,11 @@ from racetrack.metrics import (
     BASE_CPU,
     CAPACITY,
     MARGINAL_COST,
+    NORMAL_AFTER,
     QUESTIONS,
     SATURATED_COST,
     SHARE_OF_IDEAL,
+    WRONG_VIEWS,
     Metric,
     is_registered,
 )
@@ -202,11 +205,12 @@ def claims(
     rows: "Rows", questions: Sequence[Metric] = QUESTIONS, *, baseline: str | None = None
 ) -> list[Claim]:
     """Compare the variants of one place that are ranked (`racetrack.results.classes.ranked`) by
-    each question for which at least two have figures. A figure of a window is compared at two loads
-    that all of them held: the highest rate that is at least LEAST_SHARE of each capacity, and the
-    highest share of their own capacities up to RANKED_SHARE. Some figures are compared only between
-    variants of one class (`Metric.alike`). With `baseline`, each variant is only compared with that
-    one.
+    each question for which at least two have figures. A figure of a window is compared at the
+    highest rate that all of them held and that is at least LEAST_SHARE of each capacity; and at the
+    highest shares of their own capacities up to RANKED_SHARE that all, and that several of them,
+    held. Recoveries are compared among those whose views were right afterwards. Some figures are
+    compared only between variants of one class (`Metric.alike`). With `baseline`, each variant is
+    only compared with that one.
 
     One call is one family of Holm's procedure.
     """
@@ -296,16 +300,23 @@ class Samples:
         return held
 
     def _common(self) -> list[Load]:
-        loads = [
-            {load for load, all_held in self._held[name].items() if all_held and not load.profile}
+        held = Counter(
+            load
             for name in self.ranked
+            for load, all_held in self._held[name].items()
+            if all_held and not load.profile
+        )
+        by_all = {load for load, count in held.items() if count == len(self.ranked)}
+        rates = [load for load in by_all if load.share is None and not self.idle_at(load)]
+        shares = [load for load in held if LEAST_SHARE <= (load.share or 0) <= RANKED_SHARE]
+        most = [
+            max(loads, key=lambda load: load.share or 0)
+            for loads in (by_all.intersection(shares), [s for s in shares if held[s] > 1])
+            if loads
         ]
-        shared = set.intersection(*loads) if loads else set()
-        rates = [load for load in shared if load.share is None and not self.idle_at(load)]
-        shares = [load for load in shared if LEAST_SHARE <= (load.share or 0) <= RANKED_SHARE]
         return [
             *([max(rates, key=lambda load: load.per_s)] if rates else []),
-            *([max(shares, key=lambda load: load.share or 0)] if shares else []),
+            *dict.fromkeys(most),
         ]
 
     def idle_at(self, load: Load) -> tuple[str, ...]:
@@ -331,6 +342,12 @@ class Samples:
         """Return the mean capacity of a variant; 0 if it was not measured."""
         sample = self.by_key.get((variant, CAPACITY.key, None))
         return float(np.mean(sample.values)) if sample else 0.0
+
+    def is_wrong(self, key: Key) -> bool:
+        """Return whether a figure is the time of recoveries after which views were wrong."""
+        variant, metric, load = key
+        wrong = self.by_key.get((variant, WRONG_VIEWS.key, load), _Sample())
+        return metric == NORMAL_AFTER.key and any(wrong.values)
 
     def loads_of(self, metric: Metric) -> list[Load | None]:
         """Return the loads at which a metric is compared."""
@@ -375,7 +392,11 @@ class Samples:
         """Return the comparison of the ranked variants by a metric at a load, with nothing claimed
         yet."""
         keys = [(name, metric.key, load) for name in self.ranked]
-        known = {key[0]: self.estimate(key) for key in keys if key in self.by_key}
+        known = {
+            key[0]: self.estimate(key)
+            for key in keys
+            if key in self.by_key and self.by_key[key].held and not self.is_wrong(key)
+        }
         sign = -1 if metric.better == "more" else 1
         order = tuple(sorted(known, key=lambda name: (sign * known[name].mean, name)))
         pairs = {

@@ -36,6 +36,7 @@ from racetrack.metrics import (
     OVERALL,
     QUESTIONS,
     SATURATED_BROKER,
+    WRONG_VIEWS,
     Metric,
     metric_of,
     rounded,
@@ -155,7 +156,7 @@ def answers(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
     across = dict.fromkeys(title for claim in made for title in claim.across)
     classes = f"These answers compare different classes: {', '.join(across)}."
     mixed = [classes] if across else []
-    remarks = (*_not_held(rows), *_limited(rows), *_not_ranked(rows))
+    remarks = (*_not_held(rows), *_limited(rows), *_wrong_after_kills(rows), *_not_ranked(rows))
     return [*map(sentence, made), *mixed, *remarks]
 
 
@@ -232,6 +233,18 @@ def _limited(rows: Sequence[Row]) -> Iterator[str]:
             yield (
                 f"`{variant}` was not what limited {limited.count(True)} of {len(limited)}"
                 " saturation windows, so its shares of capacity are lower than they say."
+            )
+
+
+def _wrong_after_kills(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence for each variant whose recoveries are not compared."""
+    for variant in dict.fromkeys(row.variant for row in rows):
+        mine = [row.values for row in rows if row.variant == variant]
+        wrong = [values[WRONG_VIEWS.key] for values in mine if WRONG_VIEWS.key in values]
+        if any(wrong):
+            yield (
+                f"Recoveries of `{variant}` are not compared: views were wrong after"
+                f" {len(wrong) - wrong.count(0)} of {len(wrong)} kills."
             )
 
 

@@ -22,9 +22,11 @@ from racetrack.metrics import (
     CAPACITY,
     CPU_PER_MILLION,
     MEMORY,
+    NORMAL_AFTER,
     SATURATED_COST,
     VIEW_LAG_ERROR,
     VIEW_LAG_P99,
+    WRONG_VIEWS,
     Metric,
 )
 
@@ -274,7 +276,7 @@ def test_an_interval_that_repeats_do_not_resolve_is_not_given() -> None:
     assert made.why_not
 
 
-def test_windows_are_compared_at_the_highest_rate_and_share_that_all_held() -> None:
+def test_windows_are_compared_at_the_highest_rate_and_share_that_were_held() -> None:
     rng = default_rng(1)
     one, slow = rows_of(rng, "one"), rows_of(rng, "slow")
     for number, each in enumerate(slow):
@@ -292,6 +294,25 @@ def test_windows_are_compared_at_the_highest_rate_and_share_that_all_held() -> N
     ]
     loads = [each.load for each in claims([*rows, *shares], [CPU_PER_MILLION])]
     assert loads == [Load(30_000), Load(0, 0.5)]
+
+    # One that did not hold the share is not compared there; the others are.
+    third = [
+        replace(each, variant="third", values={**each.values, VIEW_LAG_P99.key: 60_000.0})
+        for each in shares
+        if each.variant == "one"
+    ]
+    both, *none = claims([*shares, *third], [CPU_PER_MILLION])
+    assert (both.load, set(both.order), none) == (Load(0, 0.5), {"one", "slow"}, [])
+
+
+def test_recoveries_are_compared_if_views_were_right_afterwards() -> None:
+    rows = [
+        row(variant, {NORMAL_AFTER.key: seconds, WRONG_VIEWS.key: wrong}, repeat=repeat)
+        for variant, seconds, wrong in (("slow", 60.0, 0), ("quick", 30.0, 0), ("wrong", 9.0, 1))
+        for repeat, seconds in enumerate((seconds, seconds * 1.01), 1)
+    ]
+    assert claim(rows, NORMAL_AFTER).order == ("quick", "slow")
+    assert estimates(rows)["wrong", NORMAL_AFTER.key, None].mean == pytest.approx(9, rel=0.01)
 
 
 def test_memory_is_that_of_whole_runs_with_all_rates() -> None:
