@@ -594,7 +594,7 @@ NORMAL_AFTER = _metric(
     "s",
     "Seconds from the beginning of a fault until the services were up and the lags of the count and"
     " of all traced views normal: at most 2 s, or their maximum in the ten seconds before. A run"
-    " watches for 120 s; what was not normal by then has that as a lower bound.",
+    " watches for up to five minutes; what was not normal by then has that as a lower bound.",
     better="less",
     best="recovers fastest",
     within_abs=RECOVERY_WITHIN_S,

@@ -25,53 +25,52 @@ from racetrack.metrics import (
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import answers, format_estimate, format_factor
 from racetrack.report.standings import (
+    HALF,
     MATRIX,
     Column,
     Standing,
-    answers_after_kills,
     answers_of,
-    caveats_of,
     columns_of,
     families,
     name_of,
 )
+from racetrack.workloads.contract import Workload, find_workload
 
 INTRODUCTION = """# Choosing an engine
 
 <!-- Generated from results/ by `./race publish`. Do not edit. -->
 
-Which engine for which job, by the [results](results.md). Each name links to its figures, versions
-and commands.
+Which engine for which job, by the [results](results.md), which also have the caveats. Names link to
+figures, versions and commands.
 
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
    all events and follows changes; [ads](workloads.md#ads) counts in windows{ads}; of
-   [nexmark](nexmark.md), take the [query](../racetrack/workloads/nexmark/views/).
+   [nexmark](nexmark.md), take the query.
 2. **Look at what else to know**, below the figures: engines of different
    [classes](engines.md#classes) do different work. Some classes are settings: what a
    [killed engine does](faults.md), and where Deephaven's views live.
 3. **Compare at your rate, per core**: a share of a higher capacity is a higher rate, and the cost
    of an event falls with the rate. Of two cores, the engine had one. How engines scale is not
    measured, so [measure on your machine](../README.md#run-it) before you decide.
-4. **Freshness is bought by settings**: by default, Deephaven changes its views once a second
-   (`DEEPHAVEN_CYCLE_MS`), so its p99 is never within 1 s; Flink, Kafka Streams and Pathway every
-   100 ms (`FLINK_MINI_BATCH_MS`, `KSTREAMS_COMMIT_MS`, `PATHWAY_AUTOCOMMIT_MS`).
+4. **Freshness is bought by settings**: unless [tuned](../CONTRIBUTING.md#tune-an-engine), Deephaven
+   changes its views once a second, so its p99 is never within 1 s; the others are
+   [set](engines.md) to every 100 ms.
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
    Kafka Streams on disk, as Flink may, too (`FLINK_STATE_BACKEND`); Pathway in other memory.
 
-An engine is named (**bold**) if it is better by [one rule](compare.md#when-engines-differ); “not
-decided” says why none is. View lag is the age of the oldest event that a client has not received in
-a view; p99: 99 % of the time it is lower. Capacity, or saturation throughput, is what an engine
-processes while input always waits; a load is held if it does not fall behind and its p99 stays
-within 5 s. “≥”: something other than the engine was the limit, so it may belong further ahead; of a
-recovery time: the lag was not normal yet when the run ended. “Idle”: the rate is below a tenth of
-the engine's capacity, so none is named for it. Base CPU is the use at rate 0, to which a line
-through the measured rates is extended.
+**Bold** is better by [one rule](compare.md#when-engines-differ). View lag is the age of the oldest
+event that a client has not received in a view; p99: 99 % of the time it is lower. Capacity, or
+saturation throughput, is what an engine processes while input always waits; a load is held if the
+engine is not seen to fall behind in 40 s and its p99 stays within 5 s. “≥”: something other than
+the engine was the limit, so it may belong further ahead, and its shares of capacity are lower than
+they say; of a recovery time: the lag was not normal yet when the run ended. “Below 10 %”: the rate
+is below a tenth of the engine's capacity, so none is named for it. Base CPU is the use at rate 0,
+by a line through the measured rates.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)  # what is shown of rates that engines shared
-IDLE = " (idle)"  # below a tenth of its capacity
-HALF = Load(0, 0.5)
+IDLE = " (below 10 %)"  # of its capacity
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 
 
@@ -112,13 +111,11 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
             ("at a rate of", *(f"{metric.title}, {metric.unit}" for metric in AT_RATES)),
             list(_at_rates(standing, links)),
         ),
-        (("view lag p99 stayed within", "up to"), list(_within(standing, links))),
+        (("view lag p99 within", "highest measured rate"), list(_within(standing, links))),
         (("what else to know", "engines"), list(_facts(standing, links))),
     )
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
-    remarks = "".join(
-        f"- {line}\n" for line in (*answers(standing.rows, ()), *caveats_of(standing.results))
-    )
+    remarks = "".join(f"- {line}\n" for line in answers(standing.rows, ()))
     return f"\n## {standing.heading}\n{''.join(shown)}\n{remarks}"
 
 
@@ -138,26 +135,24 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
     unclear = ", no difference between them claimed" if len(claim.leaders) > 1 else ""
     factor = format_factor(claim, best, behind)
     rest = [name for name in others if name not in (*claim.leaders, behind)]
+    unknown = [links[name] for name in standing.samples.ranked if name not in claim.order]
+    without = f"; not compared: {', '.join(unknown)}" if unknown else ""
     return question, (
         f"{leaders}{unclear}; {links[best]} has {factor} times the {claim.metric.title} of"
         f" {links[behind]} ({values[behind]})"
-        f"{''.join(f'; {links[name]} {values[name]}' for name in rest)}"
+        f"{''.join(f'; {links[name]} {values[name]}' for name in rest)}{without}"
     )
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
     """Return a figure with its unit; at a share of capacity, with the rate that this was; a
-    throughput with the highest rate that was held; a recovery time with the views that were right
-    afterwards."""
+    throughput with the highest rate that was held."""
     estimate = claim.estimates[name]
     text = f"{'≥ ' if estimate.at_least else ''}{claim.metric.text(rounded(estimate.mean))}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:
         highest, _ = _highest(standing, name, LIMITS_MS[-1])
         return f"{text}; held {significant(highest)}/s" if highest else text
-    if claim.metric == NORMAL_AFTER:
-        result = next(each for each in standing.results if name_of(each) == name)
-        return f"{text}{answers_after_kills(result)}"
     if not claim.load or not claim.load.share or not achieved:
         return text
     return f"{text} at {significant(achieved.mean)}/s"
@@ -192,7 +187,7 @@ def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str,
             above = lower.count(False)
             exception = f" (above it in {above} of {len(lower)} windows at lower rates)"
             most = f"{significant(highest)}/s{exception if above else ''}"
-            texts.append(f"{links[name]} {most if highest else 'no measured rate'}")
+            texts.append(f"{links[name]} {most if highest else 'none'}")
         if standing.loads_of(VIEW_LAG_P99):
             yield f"{limit_ms / 1000:g} s", "; ".join(texts)
 
@@ -262,15 +257,30 @@ def _after_a_kill(standing: Standing, name: str, seconds: Estimate) -> str:
 
 
 def _by_query(family: Sequence[Standing]) -> str:
-    """Return the section of a workload's queries: who is best at each, with the figures."""
+    """Return the section of a workload's queries: what each asks, and who is best at it, with the
+    figures."""
+    workload = find_workload(family[0].family[0])
     columns = [column for column in columns_of(family) if column.metric in BY_QUERY]
     heading = ("query", *(column.heading for column in columns))
-    rows = [(place.queries, *(_best(place, column) for column in columns)) for place in family]
+    rows = [
+        (
+            "; ".join(_asked(workload, query) for query in place.queries.split(",")),
+            *(_best(place, column) for column in columns),
+        )
+        for place in family
+    ]
     claimed = [claim for place in family for claim in place.claims]
     reasons = [pair.why_not for claim in claimed for pair in claim.pairs.values() if pair.why_not]
     undecided = f"\nNo difference is claimed: {', '.join(dict.fromkeys(reasons))}.\n"
     remark = "" if any(claim.is_decided for claim in claimed) else undecided
-    return f"\n## {family[0].heading}\n\n{markdown_table(heading, rows)}{remark}"
+    return f"\n## {family[0].heading}\n{remark}\n{markdown_table(heading, rows)}"
+
+
+def _asked(workload: Workload, query: str) -> str:
+    """Return the name of a query, with the first sentence of the comment on its SQL."""
+    sql = (workload.sql / f"{query}.sql").read_text().replace("\n-- ", " ")
+    sentence = sql.removeprefix("-- ").partition(".")[0]
+    return f"{query}: {sentence[0].lower()}{sentence[1:]}"
 
 
 def _best(standing: Standing, column: Column) -> str:

@@ -16,6 +16,7 @@ from racetrack.metrics import CLIENT_CPU, Metric, rounded, significant
 from racetrack.report.html import environment, joined, own_file
 from racetrack.report.sheet import ABOUT_0, answers, format_estimate, is_noise
 from racetrack.report.standings import (
+    HALF,
     MATRIX,
     Column,
     Standing,
@@ -25,6 +26,9 @@ from racetrack.report.standings import (
 )
 from racetrack.results.classes import TITLES, WORK
 from racetrack.results.published import EngineResult
+
+# Figures at half of the capacity that are shown with the rate which that was.
+AT_RATE = (metrics.VIEW_LAG_P99, metrics.MEMORY_FULL_AFTER)
 
 
 def ranking_page(places: Sequence[Standing]) -> str:
@@ -97,19 +101,26 @@ def _row(standing: Standing, result: EngineResult) -> dict[str, Any]:
 
 def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     """Return a cell of the matrix: the mean with three digits, how sure it is, the same with the
-    whole interval, and the value to sort by (None: at the end)."""
+    whole interval, and the value to sort by (None: at the end, for what is not comparable)."""
     estimate = standing.estimate(name, column.metric, column.load)
     if estimate is None:
         return {"text": "", "sure": "not measured", "whole": "", "value": None}
     at_least = "≥ " if estimate.at_least else ""
     has_held = standing.has_held(name, column.load)
+    is_wrong = standing.samples.is_wrong((name, column.metric.key, column.load))
+    is_sure = estimate.n == 1 or estimate.low is not None or bool(estimate.at_limit)
+    sure = _sureness(estimate) if has_held else "did not hold this load"
+    rate = standing.estimate(name, metrics.ACHIEVED, HALF) if column.metric in AT_RATE else None
+    at_rate = f"at {significant(rate.mean)}/s" if rate and math.isfinite(estimate.mean) else ""
     return {
         "text": ABOUT_0
         if is_noise(column.metric, estimate)
         else f"{at_least}{significant(estimate.mean)}",
-        "sure": _sureness(estimate) if has_held else "did not hold this load",
+        "sure": "views were wrong" if is_wrong else ", ".join(filter(None, (sure, at_rate))),
         "whole": format_estimate(column.metric, estimate),
-        "value": estimate.mean if has_held and math.isfinite(estimate.mean) else None,
+        "value": estimate.mean
+        if has_held and is_sure and not is_wrong and math.isfinite(estimate.mean)
+        else None,
     }
 
 

@@ -18,6 +18,7 @@ from racetrack.results.folder import read_record
 from racetrack.results.published import FAULTY, EngineResult, slug_of_place
 
 _PLACE = Place("", "", "")
+HALF = Load(0, 0.5)
 
 
 @dataclass(frozen=True)
