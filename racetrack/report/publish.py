@@ -88,7 +88,7 @@ class Material:
 
     rows: list[Row] = field(default_factory=list)
     records: dict[Path, RunRecord] = field(default_factory=dict)
-    verified: list[RunRecord] = field(default_factory=list)
+    verified: dict[Path, RunRecord] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
 
     @property
@@ -168,8 +168,8 @@ def gather(measured: Table) -> list[Material]:
         material = materials.setdefault((str(row.place), label), Material())
         record = records[row.folder]
         # What is wrong after a kill is a figure of the recovery.
-        if record.verified and not record.faults and record not in material.verified:
-            material.verified.append(record)
+        if record.verified and not record.faults:
+            material.verified[row.folder] = record
         if why := _why_left_out(row, record):
             material.left_out.append(f"{row.tag}, {row.window or 'run'}: {why}"[:FIRST_OF_REASON])
         else:
@@ -340,8 +340,8 @@ def _day(record: RunRecord) -> str:
 
 
 def _views(material: Material) -> ViewCheck:
-    records = [*material.records.values(), *material.verified]
-    checked = [record.verified for record in material.verified if record.verified]
+    records = [*material.records.values(), *material.verified.values()]
+    checked = [record.verified for record in material.verified.values() if record.verified]
     wrong = {
         name
         for verified in checked
@@ -377,7 +377,7 @@ def _noise(rows: Sequence[Row]) -> NoiseRange:
 
 
 def _raw_folders(material: Material) -> set[Path]:
-    return {*material.records, *_plans(material)}
+    return {*material.records, *material.verified, *_plans(material)}
 
 
 def _plans(material: Material) -> list[Path]:
@@ -415,7 +415,7 @@ def _commands(material: Material) -> tuple[str, ...]:
     planned = [_command_of(path, records[path.name]) for path in _plans(material)]
     single = [
         f"{_prefix(_own_settings(record))}./race run {record.engine} {_options(record.arguments)}"
-        for path, record in material.records.items()
+        for path, record in (material.records | material.verified).items()
         if record.arguments
         and not any(row.experiment for row in material.rows if row.folder == path)
     ]

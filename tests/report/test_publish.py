@@ -221,13 +221,19 @@ def test_a_comparison_brings_capacities_and_the_remarks_of_its_plan(tmp_path: Pa
     assert len(result["raw"]["folders"]) == 3 and result["left_out"] == []
 
 
-def test_verified_runs_with_other_settings_count_for_answers_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("outcome", ["ok", "Void: a backup ran"])
+def test_verified_runs_with_other_settings_count_for_answers_only(
+    tmp_path: Path, outcome: str
+) -> None:
     logs = tmp_path / "logs"
     compared(logs)
     check = verified(users=RIGHT, items=RIGHT)
     settings, caveats = {"UPDATES_PER_SECOND": "20"}, ("No view was read.",)
-    run(logs, RunSpec(rate=500, verified=check, settings=settings, caveats=caveats))
+    spec = RunSpec(rate=500, verified=check, settings=settings, caveats=caveats)
+    folder = run(logs, spec)
+    edit(folder, outcome=outcome)
     result = published(logs, tmp_path / "results")
+    assert folder.name in result["raw"]["folders"]
     assert "No view was read." not in result["caveats"]
     assert {window.get("per_s") for window in result["windows"]} == {1_000, 4_000, None}
     assert result["views"]["right"] == ["users", "items"]
