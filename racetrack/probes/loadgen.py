@@ -184,7 +184,8 @@ class ArrivalsProbe(Probe):
 
     def __init__(self, host: str, port: int, folder: RunFolder, curves: CurvesFile) -> None:
         super().__init__()
-        self.due = 0  # latest count over all partitions
+        # Latest count over all partitions, without refused events, which no engine will count.
+        self.due = 0
         self._control = Control(host, port)
         self._curves = curves
         self._csv = folder.open_for_lines("arrivals.csv")
@@ -230,8 +231,8 @@ class ArrivalsProbe(Probe):
             self._updated.notify_all()
         at_ms, events = stats["now_ms"], stats["events"]
         due, handed_over = events["due"], events["handed"]
-        self.due = sum(due)
-        self._csv.write(f"{at_ms},{self.due},{sum(handed_over)}\n")
+        self.due = sum(due) - sum(events["refused"])
+        self._csv.write(f"{at_ms},{sum(due)},{sum(handed_over)}\n")
         self._curves.write(at_ms, "due", enumerate(due))
         self._curves.write(at_ms, "handed_over", enumerate(handed_over))
         if (tracer := stats.get("tracer_events")) and tracer["newest"][0]:

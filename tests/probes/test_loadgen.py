@@ -5,10 +5,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from racetrack.probes.loadgen import Control, LoadgenError
+from racetrack.clock import attempts
+from racetrack.probes.base import CurvesFile
+from racetrack.probes.loadgen import ArrivalsProbe, Control, LoadgenError
+from racetrack.results.folder import RunFolder
 
 
 @contextmanager
@@ -74,6 +78,18 @@ def test_what_was_handed_over_beyond_what_was_due_is_not_waited_for() -> None:
         Control("127.0.0.1", port) as control,
     ):
         assert control.settled_counts()["handed"] == [12]
+
+
+def test_nobody_waits_for_refused_events(tmp_path: Path) -> None:
+    counts = json.loads(stats(10, 6)) | {"now_ms": 1}
+    counts["events"]["refused"] = [4]
+    folder = RunFolder(tmp_path, "flink")
+    with peer(GREETING, json.dumps(counts).encode() + b"\n") as port:
+        probe = ArrivalsProbe("127.0.0.1", port, folder, CurvesFile(folder))
+        probe.start()
+        assert any(probe.due == 6 for _ in attempts(5, 0.01))
+        probe.stop()
+    assert (tmp_path / "arrivals.csv").read_text().split() == ["at_ms,due,handed_over", "1,10,6"]
 
 
 @pytest.mark.parametrize(
