@@ -80,7 +80,8 @@ class WhyNot:
 class Estimate:
     """Geometric mean of a figure over `n` runs with its 95 % interval. The interval is None if it
     is not resolved; then `why_not` is the reason. `values` are those of the runs, empty if they
-    are unknown. With `at_least` the true value may be higher, up to `at_most`."""
+    are unknown. Of these, `bounds` are only lower bounds: then the true mean may be higher, up to
+    `at_most`."""
 
     mean: float
     low: float | None
@@ -88,9 +89,14 @@ class Estimate:
     n: int
     freedom: float | None = None
     values: tuple[float, ...] = ()
-    at_least: bool = False
+    bounds: int = 0
     why_not: str = ""
     at_most: float = math.inf
+
+    @property
+    def at_least(self) -> bool:
+        """True if the mean is only a lower bound."""
+        return self.bounds > 0
 
     @property
     def is_imprecise(self) -> bool:
@@ -102,9 +108,9 @@ class Estimate:
 
     @property
     def at_limit(self) -> int:
-        """Number of runs with an infinite value, or of all runs if they are bounds and equal, such
-        as the time for which recoveries are watched: nothing is known of their spread."""
-        if self.at_least and self.n > 1 and len({*self.values}) == 1:
+        """Number of runs with an infinite value, or of all if they are bounds, such as the time for
+        which recoveries are watched: nothing is known of their spread."""
+        if 1 < self.n <= self.bounds:
             return self.n
         return sum(map(math.isinf, self.values or (self.mean,)))
 
@@ -234,7 +240,7 @@ class _Sample:
     values: list[float] = field(default_factory=list)
     repeats: list[Repeat | None] = field(default_factory=list)
     interval: Interval | None = None
-    at_least: bool = False
+    bounds: int = 0
     held: bool = True
 
     @property
@@ -287,7 +293,7 @@ class Samples:
             sample.values.append(value)
             sample.repeats.append(repeat)
         sample.interval = row.intervals.get(key, sample.interval)
-        sample.at_least |= key in row.at_least
+        sample.bounds += key in row.at_least
         sample.held = load is None or self._held[row.variant][load]
 
     def _held_in_all(self, rows: Sequence[Row]) -> dict[str, dict[Load, bool]]:
@@ -363,21 +369,21 @@ class Samples:
         if sample.interval:
             mean, interval = sample.values[0], sample.interval
             return Estimate(
-                mean, interval.low, interval.high, interval.n, interval.freedom, (), sample.at_least
+                mean, interval.low, interval.high, interval.n, interval.freedom, (), sample.bounds
             )
         values, n = tuple(sample.values), len(sample.values)
         if not sample.has_logarithm or not sample.held:
             plain = summary(values) if all(map(math.isfinite, values)) else None
             mean = plain.mean if plain else math.inf
-            estimate = Estimate(mean, None, None, n, None, values, sample.at_least)
+            estimate = Estimate(mean, None, None, n, None, values, sample.bounds)
             return _resolved(estimate, plain, self._why_wide(key))
         log = self._log_mean(key)
         mean = math.exp(log.mean)
         if not log.freedom:
-            return Estimate(mean, None, None, n, None, values, sample.at_least, WhyNot.ONE_RUN)
+            return Estimate(mean, None, None, n, None, values, sample.bounds, WhyNot.ONE_RUN)
         half = math.sqrt(log.variance) * t_quantile(log.freedom)
         whole = Summary(mean, mean * math.exp(-half), mean * math.exp(half), n, freedom=log.freedom)
-        estimate = Estimate(mean, None, None, n, None, values, sample.at_least)
+        estimate = Estimate(mean, None, None, n, None, values, sample.bounds)
         return _resolved(estimate, whole, self._why_wide(key))
 
     def _why_wide(self, key: Key) -> str:

@@ -22,9 +22,9 @@ def root(tmp_path: Path) -> Path:
     return Path(shutil.copytree(REPO / "results", tmp_path / "results"))
 
 
-def changed(root: Path, change: Callable[[Record], None]) -> str:
-    """Change the result of Flink on the shop, and return the name of its file."""
-    (file,) = root.glob("shop/amd-*/flink@*.json")
+def changed(root: Path, change: Callable[[Record], None], engine: str = "flink") -> str:
+    """Change the result of an engine on the shop, and return the name of its file."""
+    (file,) = root.glob(f"shop/amd-*/{engine}@*.json")
     record = json.loads(file.read_text())
     change(record)
     file.write_text(json.dumps(record))
@@ -83,6 +83,28 @@ def test_a_result_that_is_none_is_named(
 ) -> None:
     file = changed(root, change)
     assert any(Path(file).name in line and names in line for line in faults(root))
+
+
+@pytest.mark.parametrize(("times", "is_slow"), [(1.2, False), (1.3, True)])
+def test_a_result_of_a_slow_hour_is_named(times: float, is_slow: bool, root: Path) -> None:
+    def use(factor: float) -> Callable[[Record], None]:
+        """Return a change of what the generator used at each rate."""
+
+        def change(record: Record) -> None:
+            record["settings"]["engine_cpus"] = "1"
+            for window in record["windows"]:
+                if per_s := window.get("per_s"):
+                    used_pct = factor * (12 + per_s / 10_000)
+                    window["figures"]["generator_cpu_mean_pct"] = used_pct
+
+        return change
+
+    quick = changed(root, use(1.0), "kstreams")
+    slow = changed(root, use(times))
+    named = [line for line in faults(root) if "the machine was slower" in line]
+    assert len(named) == is_slow
+    assert all(line.startswith(f"{slow}: generator_cpu_mean_pct is 1.3") for line in named)
+    assert all(quick in line for line in named)
 
 
 def test_pages_of_other_results_are_named(root: Path, tmp_path: Path) -> None:
