@@ -53,19 +53,19 @@ figures, versions and commands.
    of an event falls with the rate. Of two cores, the engine had one. How engines scale is not
    measured, so [measure on your machine](../README.md#run-it) before you decide.
 4. **Freshness is bought by settings**: unless [tuned](../CONTRIBUTING.md#tune-an-engine), Deephaven
-   changes its views once a second, so its p99 is never within 1 s; the others are
-   [set](engines.md) to every 100 ms.
+   changes its views once a second, so its p99 is never within 1 s; the others
+   [every 100 ms](engines.md).
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
    Kafka Streams on disk, as Flink may, too (`FLINK_STATE_BACKEND`); Pathway in other memory.
 
-**Bold** is better by [one rule](compare.md#when-engines-differ). View lag is the age of the oldest
-event that a client has not received in a view; p99: 99 % of the time it is lower. Capacity, or
-saturation throughput, is what an engine processes while input always waits; a load is held if the
-engine is not seen to fall behind in 40 s and its p99 stays within 5 s. “≥”: something other than
-the engine was the limit, so it may belong further ahead, and its shares of capacity are lower than
-they say; of a recovery time: the lag was not normal yet when the run ended. “Below 10 %”: the rate
-is below a tenth of the engine's capacity, so none is named for it. Base CPU is the use at rate 0,
-by a line through the measured rates.
+**Bold** is better by [one rule](compare.md#when-engines-differ). “~” is beyond ± 15 %. View lag is
+the age of the oldest event that a client has not received in the slowest view; p99: 99 % of the
+time it is lower. Capacity, or saturation throughput, is what an engine processes while input always
+waits; a load is held if the engine is not seen to fall behind in 40 s and its p99 stays within 5 s.
+“≥”: something other than the engine was the limit, so it may belong further ahead, and its shares
+of capacity are lower than they say; of a recovery time: the lag was not normal yet when the run
+ended. “Below 10 %”: the rate is below a tenth of the engine's capacity, so no best is named. Base
+CPU is the use at rate 0, by a line through the measured rates.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
@@ -246,7 +246,7 @@ def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
     if not rate:
         return text
     millions = rate.mean * minutes.mean * 60 / 1e6
-    return f"{text} at {significant(rate.mean)}/s ({significant(millions, 2)} million events)"
+    return f"{significant(millions, 2)} million events: {text} at {significant(rate.mean)}/s"
 
 
 def _after_a_kill(standing: Standing, name: str, seconds: Estimate) -> str:

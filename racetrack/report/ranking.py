@@ -104,24 +104,32 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     whole interval, and the value to sort by (None: at the end, for what is not comparable)."""
     estimate = standing.estimate(name, column.metric, column.load)
     if estimate is None:
-        return {"text": "", "sure": "not measured", "whole": "", "value": None}
-    at_least = "≥ " if estimate.at_least else ""
-    has_held = standing.has_held(name, column.load)
-    is_wrong = standing.samples.is_wrong((name, column.metric.key, column.load))
-    is_sure = estimate.n == 1 or estimate.low is not None or bool(estimate.at_limit)
-    sure = _sureness(estimate) if has_held else "did not hold this load"
+        has_rates = standing.estimate(name, metrics.CPU_PER_MILLION, HALF)
+        is_base = column.metric == metrics.BASE_CPU
+        why = "its CPU use is not on a line" if is_base and has_rates else "not measured"
+        return {"text": "", "sure": why, "whole": "", "value": None}
+    number = f"{'≥ ' if estimate.at_least else ''}{significant(estimate.mean)}"
+    why_not = _why_not_comparable(standing, name, column, estimate)
     rate = standing.estimate(name, metrics.ACHIEVED, HALF) if column.metric in AT_RATE else None
     at_rate = f"at {significant(rate.mean)}/s" if rate and math.isfinite(estimate.mean) else ""
     return {
-        "text": ABOUT_0
-        if is_noise(column.metric, estimate)
-        else f"{at_least}{significant(estimate.mean)}",
-        "sure": "views were wrong" if is_wrong else ", ".join(filter(None, (sure, at_rate))),
+        "text": ABOUT_0 if is_noise(column.metric, estimate) else number,
+        "sure": ", ".join(filter(None, (why_not or _sureness(estimate), at_rate))),
         "whole": format_estimate(column.metric, estimate),
-        "value": estimate.mean
-        if has_held and is_sure and not is_wrong and math.isfinite(estimate.mean)
-        else None,
+        "value": None if why_not or not math.isfinite(estimate.mean) else estimate.mean,
     }
+
+
+def _why_not_comparable(standing: Standing, name: str, column: Column, estimate: Estimate) -> str:
+    """Return why a figure can't be ordered among those of others; empty if it can."""
+    if standing.samples.is_wrong((name, column.metric.key, column.load)):
+        return "views were wrong"
+    if not standing.has_held(name, column.load):
+        return "did not hold this load"
+    is_resolved = None not in (estimate.low, estimate.high)
+    if estimate.n == 1 or estimate.at_limit or is_resolved:
+        return ""
+    return f"not resolved: {estimate.why_not}"
 
 
 def _sureness(estimate: Estimate) -> str:
@@ -130,7 +138,7 @@ def _sureness(estimate: Estimate) -> str:
     if estimate.at_limit:
         return f"in {estimate.at_limit} of {estimate.n} runs"
     if estimate.low is None or estimate.high is None:
-        return f"not resolved: {estimate.why_not}" if estimate.why_not else ""
+        return ""
     widest = max(estimate.high / estimate.mean - 1, 1 - estimate.low / estimate.mean)
     return f"{'~ ' if estimate.is_imprecise else ''}± {100 * widest:.0f} %"
 

@@ -113,8 +113,8 @@ def test_a_full_heap_is_said_with_the_events_that_fill_it() -> None:
             window["figures"]["memory_full_after_min"] = math.inf
     page = page_of(replace(SWIFT, name="steady"), replace(SWIFT, name="slow"))
     row = rows_of(page)["time until the heap is full at 50 % of capacity, min"]
-    assert row.startswith("[Steady Stream][1] 30 ")
-    assert row.endswith(" at 1,500/s (2.7 million events)")
+    assert row.startswith("[Steady Stream][1] 2.7 million events: 30 ")
+    assert row.endswith(" at 1,500/s")
     page = page_of(STEADY, SWIFT, windows=windows)
     row = rows_of(page)["time until the heap is full at 50 % of capacity, min"]
     assert row.endswith("[Swift <b>&][2] never: it does not grow")
