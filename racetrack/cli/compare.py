@@ -20,7 +20,7 @@ from racetrack.cli.parameters import (
     refuse_others,
     resume_option,
 )
-from racetrack.cli.plans import complete_plans, line_of, plan_options, resolved
+from racetrack.cli.plans import complete_plans, line_of, plan_options, resolved, slow_hour
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def carry_out(
         planned = recorded(record)
     planned = runner.with_runtime(planned, screen.say, resume)
     gate.require_comparable((planned.workload, *runner.require_possible(planned)))
-    for line in describe(planned):
+    for line in (*describe(planned), *slow_hour()):
         screen.say(line)
     with machine_lock():
         if resume:

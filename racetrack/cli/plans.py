@@ -2,6 +2,7 @@
 
 import functools
 import os
+import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # A Job gets the text of a plan's file in this variable, since it can't read files of this machine.
 PLAN_OF_JOB = "RACETRACK_PLAN_OF_JOB"
+SPEED_SAMPLES = 301  # of 0.1 ms; the first ones run on a core that was idle
 
 
 def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,9 +118,20 @@ def plan(name: str, engines: tuple[str, ...], options: "Options") -> None:
     with errors_to_exit_codes():
         load_settings()
         planned = resolved(name, replace(options, variants=engines))
-        for line in describe(planned):
+        for line in (*describe(planned), *slow_hour()):
             click.echo(line)
         require_possible(with_runtime(planned, click.echo))
+
+
+def slow_hour() -> list[str]:
+    """Return a warning if this machine is much slower than in its published results."""
+    from racetrack import host
+    from racetrack.probes.noise import core_mib_per_s
+    from racetrack.report.result_check import slower_than_published
+
+    mib_per_s = statistics.median(core_mib_per_s() for _ in range(SPEED_SAMPLES))
+    why = slower_than_published(plugins.REPO / "results", host.describe(), mib_per_s)
+    return [f"  Warning: {why}"] if why else []
 
 
 def resolved(name: str, options: "Options") -> "ResolvedPlan":

@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -130,7 +130,8 @@ def publish(
     There is one result for each workload, machine and version of an engine:
     results/<workload>/<machine>/<engine>@<version>.json. It replaces an earlier one, so name all
     folders of an engine together; they must have the same settings and versions. Void and failed
-    runs, and runs with faults, are left out; the result lists them.
+    runs, and runs with faults, are left out; the result lists them. The exit code is 1 if --check
+    would refuse a result.
 
     \b
     Examples:
@@ -141,7 +142,7 @@ def publish(
         ./race publish --check
     """
     from racetrack import engines
-    from racetrack.report import pages
+    from racetrack.report import pages, result_check
     from racetrack.report import publish as publishing
     from racetrack.results.folder import shown
 
@@ -167,6 +168,8 @@ def publish(
             click.echo(shown(path))
         for page in pages.write(root, docs, titles):
             click.echo(shown(page))
+        if folders:
+            _end_if_any(result_check.faults(root))
 
 
 def _check(root: Path, docs: Path, titles: Mapping[str, str]) -> None:
@@ -179,13 +182,17 @@ def _check(root: Path, docs: Path, titles: Mapping[str, str]) -> None:
             f"{shown(page)} is not the page of these results: run `./race publish`"
             for page in pages.outdated(root, docs, titles)
         ]
+    _end_if_any(faults)
+    click.echo(
+        f"{len(list(root.rglob('*.json')))} results: their figures agree, and the pages are theirs"
+    )
+
+
+def _end_if_any(faults: Sequence[str]) -> None:
     for line in faults:
         click.echo(line)
     if faults:
         sys.exit(1)
-    click.echo(
-        f"{len(list(root.rglob('*.json')))} results: their figures agree, and the pages are theirs"
-    )
 
 
 def _say(line: str) -> None:

@@ -14,6 +14,7 @@ from racetrack.errors import RacetrackError
 from racetrack.metrics import (
     ACHIEVED,
     CAPACITY,
+    CORE_SPEED,
     CPU_MEAN,
     CPU_PER_MILLION,
     GENERATOR_CPU,
@@ -29,8 +30,9 @@ from racetrack.metrics import (
     Metric,
     is_registered,
 )
-from racetrack.report.standings import place_of, read_result
+from racetrack.report.standings import place_of, read_result, read_results
 from racetrack.results.published import EngineResult, WindowResult
+from racetrack.results.run import Machine
 
 RISING = (
     (LAG_P50, LAG_P99),
@@ -63,6 +65,30 @@ def faults(root: Path) -> list[str]:
     return texts
 
 
+def slower_than_published(root: Path, machine: Machine, mib_per_s: float) -> str:
+    """Return why results of this machine would be refused now, given the speed of its cores; empty
+    if they would not."""
+    fastest = max(
+        (
+            result.noise.core_max_mib_per_s or 0.0
+            for result in read_results(root)
+            if _processor(result.machine) == _processor(machine)
+        ),
+        default=0.0,
+    )
+    if fastest <= SPEEDS_WITHIN * mib_per_s:
+        return ""
+    return (
+        f"Cores run at {CORE_SPEED.text(mib_per_s)}, but ran at {CORE_SPEED.number(fastest)} in"
+        " published results of such a machine: something slows them down (docs/noise.md), and"
+        " `./race publish --check` refuses results from such an hour."
+    )
+
+
+def _processor(machine: Machine) -> tuple[str, str, int | None]:
+    return machine.cpu_model, machine.cpu_numbers, machine.cores
+
+
 def _other_machines(results: Iterable[EngineResult]) -> Iterator[str]:
     """Yield those results of a place whose cores were so much slower than others' that they must be
     of another machine."""
@@ -75,7 +101,8 @@ def _other_machines(results: Iterable[EngineResult]) -> Iterator[str]:
             yield (
                 f"{file}: core_max_mib_per_s {speed:g}, but {speeds[fastest]:g} in {fastest}: these"
                 " are two machines under one name, or others slowed one down. Measure again in"
-                " another hour, and all engines that are to be compared on one machine"
+                " another hour, and all engines that are to be compared on one machine. Until then,"
+                " delete the file, and run `./race publish`"
             )
 
 

@@ -11,7 +11,10 @@ from click.testing import CliRunner
 
 from racetrack.cli.report import publish
 from racetrack.config import REPO
-from racetrack.report.result_check import faults
+from racetrack.engines import find_engine
+from racetrack.report.result_check import faults, slower_than_published
+from racetrack.report.standings import read_results
+from tests.report.folders import RunSpec, edit, run
 
 Record = dict[str, Any]
 
@@ -105,6 +108,30 @@ def test_a_result_of_a_slow_hour_is_named(times: float, is_slow: bool, root: Pat
     assert len(named) == is_slow
     assert all(line.startswith(f"{slow}: generator_cpu_mean_pct is 1.3") for line in named)
     assert all(quick in line for line in named)
+
+
+@pytest.mark.parametrize(("share", "warns"), [(0.85, False), (0.75, True)])
+def test_a_slow_hour_is_named_before_it_is_measured(share: float, warns: bool) -> None:
+    results = read_results(REPO / "results")
+    machine = results[-1].machine
+    fastest = max(each.noise.core_max_mib_per_s or 0 for each in results if each.machine == machine)
+    why = slower_than_published(REPO / "results", machine, share * fastest)
+    assert bool(why) == warns
+    other = machine.model_copy(update={"cores": 64})
+    assert not slower_than_published(REPO / "results", other, 1.0)
+
+
+def test_publishing_a_result_that_will_be_refused_fails(tmp_path: Path) -> None:
+    codes = []
+    for engine, speed in (("flink", 1_000.0), ("kstreams", 700.0)):
+        spec = RunSpec(engine=engine, foreign_pct=0.0, core_mib_per_s=speed)
+        folder = run(tmp_path / "logs", spec)
+        edit(folder, versions={"racetrack": "1", find_engine(engine).version_part: "2"})
+        arguments = [folder, "--results", tmp_path / "results", "--pages", tmp_path / "docs"]
+        done = CliRunner().invoke(publish, [*map(str, arguments)])
+        codes.append(done.exit_code)
+    assert codes == [0, 1]
+    assert "core_max_mib_per_s 700" in done.output
 
 
 def test_pages_of_other_results_are_named(root: Path, tmp_path: Path) -> None:
