@@ -260,7 +260,7 @@ const show = () => {
   const { columns, missing } = standing();
   const keys = [...columns.map((column) => column.key), ...Object.keys(TEXTS)];
   if (!keys.includes(state.sort)) state.sort = keys[0];
-  byId("missing").textContent = missing.length ? `Columns without figures here: ${missing.join("; ")}.` : "";
+  byId("missing").textContent = missing.length ? `Without figures: ${missing.join("; ")}.` : "";
   byId("answers").replaceChildren(...choice().answers.map((text) => element("li", {}, text)));
   byId("records").replaceChildren(...shownRows().map(record));
   showMatrix();
