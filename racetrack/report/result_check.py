@@ -42,8 +42,8 @@ RISING = (
 # Figures are rounded to five digits, and rates to whole events.
 ROUNDING = 0.001
 # Results of one machine do not differ more in the speed of its fastest core, or in what the
-# generator uses at equal rates. Where it used 1.3 times as much, the capacities of Flink and Kafka
-# Streams were half as high (docs/noise.md).
+# generator uses at equal rates. Where it used 1.2 to 1.5 times as much, the capacity of Kafka
+# Streams was half as high (docs/noise.md).
 SPEEDS_WITHIN = 1.25
 
 
