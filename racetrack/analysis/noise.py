@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from racetrack.analysis.raw import RESOURCES, NoiseRow, increase
-from racetrack.metrics import ACHIEVED, GENERATOR_CPU
 from racetrack.results.base import Scalar
 from racetrack.results.figures import CoreSpeed, NoiseFigures
-from racetrack.results.published import EngineResult
 from racetrack.results.run import THROTTLED, VOID, CpuQuota, RunRecord, Window
 
 # Rows cover an interval if the first and last of them are at most this far from its ends.
@@ -228,34 +226,6 @@ def why_slow(generator_pct: float | None, alone_pct: float | None, gate: Gate | 
         f"{VOID}the machine was slow: the generator used {times:.2f} times (more than {at_most:g}"
         " times) the CPU time that this rate took when the input was measured alone."
     )
-
-
-def generator_used(result: EngineResult) -> list[tuple[float, float]]:
-    """Return pairs of a rate and what the generator used at it, in % of a core; none if the engine
-    had no cores of its own."""
-    return [
-        (window.figures[ACHIEVED.key], window.figures[GENERATOR_CPU.key])
-        for window in result.windows
-        if result.settings.get("engine_cpus") and window.per_s
-        if {ACHIEVED.key, GENERATOR_CPU.key} <= window.figures.keys()
-    ]
-
-
-def times_slower(
-    used: Sequence[tuple[float, float]], before: Sequence[tuple[float, float]]
-) -> float | None:
-    """Return how many times the CPU time of an earlier measurement the generator used at the same
-    rates, in the median; None if no rates are common. Between the rates of `before`, pairs like
-    those of `generator_used`, its CPU use is interpolated."""
-    if not before:
-        return None
-    rates, pcts = np.array(sorted(before)).T
-    times = [
-        pct / float(np.interp(per_s, rates, pcts))
-        for per_s, pct in used
-        if rates[0] <= per_s <= rates[-1]
-    ]
-    return statistics.median(times) if times else None
 
 
 def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> CoreSpeed | None:

@@ -58,14 +58,14 @@ figures, versions and commands.
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
    Kafka Streams on disk, as Flink may, too (`FLINK_STATE_BACKEND`); Pathway in other memory.
 
-**Bold** is better by [one rule](compare.md#when-engines-differ). “~” is beyond ± 15 %. View lag is
-the age of the oldest event that a client has not received in the slowest view; p99: 99 % of the
-time it is lower. Capacity, or saturation throughput, is what an engine processes while input always
-waits; a load is held if the engine is not seen to fall behind in 40 s and its p99 stays within 5 s.
-“≥”: something other than the engine was the limit, so it may belong further ahead, and its shares
-of capacity are lower than they say; of a recovery time: the lag was not normal yet when the run
-ended. “Below 10 %”: the rate is below a tenth of the engine's capacity, so no best is named. Base
-CPU is the use at rate 0, by a line through the measured rates.
+**Bold** is better by [one rule](compare.md#when-engines-differ). “~”: interval over ± 15 %. View
+lag is the age of the oldest event that a client has not received in the slowest view; p99: 99 % of
+the time it is lower. Capacity, or saturation throughput, is what an engine processes while input
+always waits; a load is held if the engine is not seen to fall behind in 40 s and its p99 stays
+within 5 s. “≥”: something other than the engine was the limit, so it may belong further ahead, and
+its shares of capacity are lower than they say; of a recovery time: the lag was not normal yet when
+the run ended. “Below 10 %”: the rate is below a tenth of the engine's capacity, so no best is
+named. Base CPU is the use at rate 0, by a line through the measured rates.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query

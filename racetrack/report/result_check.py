@@ -4,12 +4,13 @@ Several figures of a window follow from others, so one that was changed by hand,
 contradicts them.
 """
 
-from collections.abc import Iterable, Iterator
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from racetrack.analysis.noise import generator_used, times_slower
 from racetrack.analysis.verdict import RATE_TOLERANCE
+from racetrack.analysis.windows import interpolated
 from racetrack.errors import RacetrackError
 from racetrack.metrics import (
     ACHIEVED,
@@ -109,15 +110,33 @@ def _other_machines(results: Iterable[EngineResult]) -> Iterator[str]:
 def _slower_hours(results: Iterable[EngineResult]) -> Iterator[str]:
     """Yield those results of a place that were measured while equal input cost much more than in
     another one, so that a neighbour must have slowed the machine down."""
-    used = {result.file_name: generator_used(result) for result in results}
+    used = {result.file_name: _generator_used(result) for result in results}
     for file, mine in used.items():
-        times = {other: times_slower(mine, used[other]) or 0.0 for other in used if other != file}
+        times = {other: _times(mine, used[other]) for other in used if other != file}
         quicker = max(times, key=times.__getitem__, default="")
         if quicker and times[quicker] > SPEEDS_WITHIN:
             yield (
                 f"{file}: {GENERATOR_CPU.key} is {times[quicker]:.2f} times that of {quicker} at"
                 " the same rates: the machine was slower. Measure again in another hour"
             )
+
+
+def _generator_used(result: EngineResult) -> list[tuple[float, float]]:
+    """Return pairs of a rate and what the generator used at it, in % of a core; none if the engine
+    had no cores of its own."""
+    return [
+        (window.figures[ACHIEVED.key], window.figures[GENERATOR_CPU.key])
+        for window in result.windows
+        if result.settings.get("engine_cpus") and window.per_s
+        if {ACHIEVED.key, GENERATOR_CPU.key} <= window.figures.keys()
+    ]
+
+
+def _times(used: Sequence[tuple[float, float]], before: Sequence[tuple[float, float]]) -> float:
+    """Return how many times the CPU time of another result the generator used at the same rates, in
+    the median; 0 if no rates are common."""
+    ratios = [pct / usual for per_s, pct in used if (usual := interpolated(before, per_s))]
+    return statistics.median(ratios) if ratios else 0.0
 
 
 def contradictions(result: EngineResult) -> Iterator[str]:
