@@ -33,6 +33,7 @@ FORMS = {
     "GiB/million": "{:,.4f}",
     "MiB/s": "{:,.0f}",
     "ms": "{:,.0f}",
+    "ns": "{:,.1f}",
     "events/s": "{:,.1f}",
     "/s": "{:,.0f}",
     "events": "{:,.0f}",
@@ -417,7 +418,7 @@ GENERATOR_CPU = _metric(
     "generator_cpu_mean_pct",
     "generator CPU",
     "% of a core",
-    "CPU use of the load generator, which is equal at equal rates unless the machine is slower.",
+    "Mean CPU use of the load generator.",
 )
 SUPPORT_CPU = _metric(
     "support_cpu_mean_pct",
@@ -460,6 +461,13 @@ CORE_SPEED = _metric(
     "speed of a core",
     "MiB/s",
     "MiB of BLAKE2b per second of CPU time.",
+)
+MEMORY_READ = _metric(
+    "memory_read_ns",
+    "read from memory",
+    "ns",
+    "Median time of a read at a random place of 64 MiB, which takes longer where another virtual"
+    " machine uses memory and caches.",
 )
 MACHINE_BUSY = _metric(
     "machine_busy_pct",

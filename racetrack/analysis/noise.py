@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from racetrack.analysis.raw import RESOURCES, NoiseRow, increase
+from racetrack.metrics import MEMORY_READ
 from racetrack.results.base import Scalar
 from racetrack.results.figures import CoreSpeed, NoiseFigures
 from racetrack.results.run import THROTTLED, VOID, CpuQuota, RunRecord, Window
@@ -30,7 +31,7 @@ MEMORY_WARNING_PCT = 1.0
 @dataclass(frozen=True)
 class Gate:
     """Limits for a valid run: the largest steal time, CPU use of other programs, increase of the
-    generator's cost and time at a CPU quota. The defaults are those of `.env`."""
+    time of a read from memory and time at a CPU quota. The defaults are those of `.env`."""
 
     steal_pct: float = 1.0
     foreign_cpu_pct: float = 5.0
@@ -147,6 +148,7 @@ def _of_machine(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> Noi
         waited_for_memory_pct=waited["memory"],
         waited_for_io_pct=waited["io"],
         core=_core_speed(within, rows),
+        memory_read_ns=_median_read_ns(within),
     )
 
 
@@ -157,6 +159,12 @@ def _core_speed(within: Sequence[NoiseRow], rows: Sequence[NoiseRow]) -> CoreSpe
         return None
     fastest = max(row.core_mib_per_s or 0.0 for row in rows)
     return CoreSpeed(mib_per_s=round(statistics.fmean(known), 1), fastest_mib_per_s=fastest)
+
+
+def _median_read_ns(rows: Sequence[NoiseRow]) -> float | None:
+    """Return the median time of a read from memory; None if unmeasured."""
+    known = [row.memory_read_ns for row in rows if row.memory_read_ns is not None]
+    return round(statistics.median(known), 2) if known else None
 
 
 def _programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
@@ -213,18 +221,18 @@ def why_window_is_void(
     return why_void(over(rows, window.start_ms, window.end_ms), Gate.of(settings), quotas)
 
 
-def why_slow(generator_pct: float | None, alone_pct: float | None, gate: Gate | None) -> str | None:
-    """Return why a window is void because the machine was slow: for the same events, the generator
-    used much more CPU time than while a client only read the input (`alone_pct`). None if the
-    window is valid, or one of the arguments is unknown."""
-    if not (generator_pct and alone_pct and gate):
+def why_slow(read_ns: float | None, quiet_ns: float | None, gate: Gate | None) -> str | None:
+    """Return why a window is void because the machine was slow: a read from memory took much longer
+    than in the quietest window (`quiet_ns`). None if the window is valid, or one of the arguments
+    is unknown."""
+    if not (read_ns and quiet_ns and gate):
         return None
-    times, at_most = generator_pct / alone_pct, 1 + gate.slowdown_pct / 100
+    times, at_most = read_ns / quiet_ns, 1 + gate.slowdown_pct / 100
     if times <= at_most:
         return None
     return (
-        f"{VOID}the machine was slow: the generator used {times:.2f} times (more than {at_most:g}"
-        " times) the CPU time that this rate took when the input was measured alone."
+        f"{VOID}the machine was slow: a read from memory took {MEMORY_READ.text(read_ns)},"
+        f" {times:.2f} times (more than {at_most:g} times) as long as in the quietest window."
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racetrack.errors import UnreadableFile
-from racetrack.metrics import CORE_SPEED, LIVE_HEAP, RSS
+from racetrack.metrics import CORE_SPEED, LIVE_HEAP, MEMORY_READ, RSS
 from racetrack.results.folder import finite_number, shared_file, text_of
 
 Parsed = TypeVar("Parsed")
@@ -83,6 +83,7 @@ class NoiseRow:
     waited_s: Mapping[str, float | None]
     core_mib_per_s: float | None
     throttled_s: float | None = None
+    memory_read_ns: float | None = None
     machine: str = ""  # the harness's machine if empty
 
 
@@ -271,6 +272,7 @@ def noise_row(row: Mapping[str, str]) -> NoiseRow:
         waited_s={name: _optional(row[f"waited_for_{name}_s"]) for name in RESOURCES},
         core_mib_per_s=_optional(row[CORE_SPEED.key]),
         throttled_s=_optional(row.get("throttled_s") or ""),  # older folders do not have it
+        memory_read_ns=_optional(row.get(MEMORY_READ.key) or ""),  # nor do nodes of Kubernetes
     )
 
 

@@ -126,11 +126,13 @@ def plan(name: str, engines: tuple[str, ...], options: "Options") -> None:
 def slow_hour() -> list[str]:
     """Return a warning if this machine is much slower than in its published results."""
     from racetrack import host
-    from racetrack.probes.noise import core_mib_per_s
+    from racetrack.probes.noise import Memory, core_mib_per_s
     from racetrack.report.result_check import slower_than_published
 
     mib_per_s = statistics.median(core_mib_per_s() for _ in range(SPEED_SAMPLES))
-    why = slower_than_published(plugins.REPO / "results", host.describe(), mib_per_s)
+    memory = Memory()
+    read_ns = statistics.median(memory.read_ns() for _ in range(SPEED_SAMPLES))
+    why = slower_than_published(plugins.REPO / "results", host.describe(), mib_per_s, read_ns)
     return [f"  Warning: {why}"] if why else []
 
 

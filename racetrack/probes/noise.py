@@ -1,5 +1,5 @@
 """Noise of the machine during a run: CPU time of other programs, time for which CPU quotas stopped
-the run, and the speed of a core."""
+the run, and the speed of cores and memory."""
 
 import hashlib
 import itertools
@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+
 from racetrack import cgroups
 from racetrack.clock import now_ms
 from racetrack.host import ProcessTree, stat_fields, usable_cores
-from racetrack.metrics import CORE_SPEED
+from racetrack.metrics import CORE_SPEED, MEMORY_READ
 from racetrack.probes.base import Probe
 from racetrack.probes.usage import TICKS_PER_S, Listed, Meter, cpu_s_of, harness_cpu_s, ticks_in
 from racetrack.results.folder import RunFolder
@@ -23,6 +25,9 @@ MIB = 1024**2
 # Small enough for the L1 cache, so that the engine's use of larger caches and memory has no effect.
 BLOCK = bytes(range(256)) * 64
 TRIES = 7  # their median ignores the first try, which runs with a cold cache
+# More than the cache that a core of a usual server has for itself.
+MEMORY_BYTES = 64 * MIB
+READS, READ_TRIES = 1_000, 3
 
 
 def core_mib_per_s() -> float:
@@ -41,34 +46,55 @@ def _try_s() -> float:
     return (time.thread_time_ns() - began_ns) / 1e9
 
 
-class CoresSpeed:
-    """Speed of all cores, sampled one core at a time. Cores can differ: other virtual machines may
-    use some of them."""
+class Memory:
+    """Memory that is read at random places. Programs of other virtual machines, which the kernel
+    does not show, slow that down: they take memory and the caches that cores share."""
 
-    def __init__(self, core_speed: Callable[[], float] = core_mib_per_s) -> None:
-        """Create the sampler. `core_speed` measures the current core, in MiB/s."""
-        self._core_speed = core_speed
+    def __init__(self) -> None:
+        """Allocate MEMORY_BYTES."""
+        self._random = np.random.default_rng(0)
+        self._numbers = np.ones(MEMORY_BYTES // np.dtype(np.int64).itemsize, dtype=np.int64)
+
+    def read_ns(self) -> float:
+        """Measure the time of one read: the median of a few tries. Takes about 0.1 ms."""
+        return statistics.median(self._try_ns() for _ in range(READ_TRIES))
+
+    def _try_ns(self) -> float:
+        places = self._random.integers(0, len(self._numbers), READS)
+        began_ns = time.perf_counter_ns()
+        self._numbers[places]
+        return (time.perf_counter_ns() - began_ns) / READS
+
+
+class MachineSpeed:
+    """Speed of cores and memory, sampled on one core at a time. Cores can differ: other virtual
+    machines may use some of them."""
+
+    def __init__(self) -> None:
+        """Create the sampler."""
+        self._memory = Memory()
         # With the engine's cores, which the harness does not use for anything else.
         self._cores = itertools.cycle(sorted(usable_cores()))
-        self._samples: list[float] = []
+        self._samples: list[tuple[float, float]] = []
 
     def sample(self) -> None:
-        """Measure the next core, to which this thread is pinned during the measurement."""
+        """Measure on the next core, to which this thread is pinned during the measurement."""
         anywhere = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {next(self._cores)})
         try:
-            self._samples.append(self._core_speed())
+            self._samples.append((core_mib_per_s(), self._memory.read_ns()))
         finally:
             os.sched_setaffinity(0, anywhere)
 
-    def mean_mib_per_s(self) -> float:
-        """Return the mean of the samples since the last call.
+    def means(self) -> tuple[float, float]:
+        """Return the mean speed of a core, in MiB/s, and the mean time of a read from memory, in
+        nanoseconds, of the samples since the last call.
 
         Raises:
-            statistics.StatisticsError: there was no sample.
+            ValueError: there was no sample.
         """
-        samples, self._samples = self._samples, []
-        return statistics.fmean(samples)
+        (speeds, reads_ns), self._samples = zip(*self._samples, strict=True), []
+        return statistics.fmean(speeds), statistics.fmean(reads_ns)
 
 
 EVERY_S = 1.0
@@ -90,6 +116,7 @@ COLUMNS = (
     *(f"waited_for_{name}_s" for name in RESOURCES),
     CORE_SPEED.key,
     "throttled_s",
+    MEMORY_READ.key,
 )
 
 
@@ -239,7 +266,7 @@ class NoiseProbe(Probe):
         super().__init__()
         self._throttled = throttled
         self._services, self._harness, self._programs = services, harness, ProgramsMeter()
-        self._cores = CoresSpeed()
+        self._speed = MachineSpeed()
         self._csv = folder.open_for_lines("noise.csv")
         self.newest: Mapping[str, str] = {}  # the newest row, by column
 
@@ -248,7 +275,7 @@ class NoiseProbe(Probe):
         with self._csv:
             self._csv.write(",".join(COLUMNS) + "\n")
             for number, _ in enumerate(self.ticks(EVERY_S / CORE_SAMPLES)):
-                self._cores.sample()
+                self._speed.sample()
                 if number % CORE_SAMPLES == 0:
                     row = self._row()
                     self._csv.write(",".join(row) + "\n")
@@ -261,6 +288,6 @@ class NoiseProbe(Probe):
         services_s = self._services.cpu_s() if self._services else None
         others = (programs_s, services_s, self._harness.cpu_s(), os.getloadavg()[0], mhz())
         waited = map(waited_s, RESOURCES)
-        speed, throttled_s = self._cores.mean_mib_per_s(), self._throttled.throttled_s()
-        numbers = (*seconds, *others, *waited, speed, throttled_s)
+        mib_per_s, read_ns = self._speed.means()
+        numbers = (*seconds, *others, *waited, mib_per_s, self._throttled.throttled_s(), read_ns)
         return [str(at_ms), *("" if number is None else f"{number:.3f}" for number in numbers)]

@@ -18,7 +18,7 @@ from racetrack.metrics import (
     AT_RATE,
     CORE_SPEED,
     FOREIGN_CPU,
-    GENERATOR_CPU,
+    MEMORY_READ,
     METRICS,
     OVERALL,
     PROCESSED,
@@ -61,7 +61,6 @@ _KEPT = (
     ACHIEVED,
     PROCESSED,
     RSS_MAX,
-    GENERATOR_CPU,
     VIEW_LAG_ERROR,
     VIEW_LAG_P50,
     READ_TIME_P50,
@@ -369,12 +368,14 @@ def _noise(rows: Sequence[Row]) -> NoiseRange:
     def known(metric: Metric) -> list[float]:
         return [row.values[metric.key] for row in rows if metric.key in row.values]
 
-    speeds = known(CORE_SPEED)
+    speeds, reads_ns = known(CORE_SPEED), known(MEMORY_READ)
     return NoiseRange(
         foreign_cpu_max_pct=max(known(FOREIGN_CPU), default=None),
         steal_max_pct=max(known(STEAL), default=None),
         core_min_mib_per_s=min(speeds, default=None),
         core_max_mib_per_s=max(speeds, default=None),
+        memory_read_min_ns=min(reads_ns, default=None),
+        memory_read_max_ns=max(reads_ns, default=None),
     )
 
 

@@ -178,6 +178,10 @@ def _facts(result: EngineResult, place: str) -> list[tuple[str, str]]:
         "Taken by the hypervisor": f"at most {metrics.STEAL.text(noise.steal_max_pct)}",
         "Core speed": f"{metrics.CORE_SPEED.number(noise.core_min_mib_per_s)} to"
         f" {metrics.CORE_SPEED.text(noise.core_max_mib_per_s)}",
+        "Read from memory": f"{metrics.MEMORY_READ.number(noise.memory_read_min_ns)} to"
+        f" {metrics.MEMORY_READ.text(noise.memory_read_max_ns)}"
+        if noise.memory_read_max_ns
+        else "",
         "Client that received the views": client or "a part of the harness",
         "Views missing": ", ".join(result.views.absent),
         "Views wrong": ", ".join(result.views.wrong),

@@ -4,13 +4,12 @@ Several figures of a window follow from others, so one that was changed by hand,
 contradicts them.
 """
 
-import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
+from racetrack.analysis.noise import Gate, why_slow
 from racetrack.analysis.verdict import RATE_TOLERANCE
-from racetrack.analysis.windows import interpolated
 from racetrack.errors import RacetrackError
 from racetrack.metrics import (
     ACHIEVED,
@@ -18,10 +17,10 @@ from racetrack.metrics import (
     CORE_SPEED,
     CPU_MEAN,
     CPU_PER_MILLION,
-    GENERATOR_CPU,
     LAG_P50,
     LAG_P99,
     MEMORY,
+    MEMORY_READ,
     PROCESSED,
     READ_TIME_P50,
     READ_TIME_P99,
@@ -42,9 +41,7 @@ RISING = (
 )
 # Figures are rounded to five digits, and rates to whole events.
 ROUNDING = 0.001
-# Results of one machine do not differ more in the speed of its fastest core, or in what the
-# generator uses at equal rates. Where it used 1.2 to 1.5 times as much, the capacity of Kafka
-# Streams was half as high (docs/noise.md).
+# Results of one machine do not differ more in the speed of its fastest core.
 SPEEDS_WITHIN = 1.25
 
 
@@ -66,22 +63,26 @@ def faults(root: Path) -> list[str]:
     return texts
 
 
-def slower_than_published(root: Path, machine: Machine, mib_per_s: float) -> str:
-    """Return why results of this machine would be refused now, given the speed of its cores; empty
-    if they would not."""
-    fastest = max(
-        (
-            result.noise.core_max_mib_per_s or 0.0
-            for result in read_results(root)
-            if _processor(result.machine) == _processor(machine)
-        ),
-        default=0.0,
-    )
-    if fastest <= SPEEDS_WITHIN * mib_per_s:
+def slower_than_published(root: Path, machine: Machine, mib_per_s: float, read_ns: float) -> str:
+    """Return why results of this machine would be refused now, given the speed of its cores and the
+    time of a read from memory; empty if they would not."""
+    noises = [
+        result.noise
+        for result in read_results(root)
+        if _processor(result.machine) == _processor(machine)
+    ]
+    fastest = max((noise.core_max_mib_per_s or 0.0 for noise in noises), default=0.0)
+    quiet_ns = min((ns for noise in noises if (ns := noise.memory_read_min_ns)), default=None)
+    if fastest > SPEEDS_WITHIN * mib_per_s:
+        now, then = CORE_SPEED.text(mib_per_s), CORE_SPEED.text(fastest)
+        what = f"a core does {now} of BLAKE2b, but did {then}"
+    elif quiet_ns and why_slow(read_ns, quiet_ns, Gate()):
+        now, then = MEMORY_READ.text(read_ns), MEMORY_READ.text(quiet_ns)
+        what = f"a read from memory takes {now}, but took {then}"
+    else:
         return ""
     return (
-        f"Cores run at {CORE_SPEED.text(mib_per_s)}, but ran at {CORE_SPEED.number(fastest)} in"
-        " published results of such a machine: something slows them down (docs/noise.md), and"
+        f"The machine is slow now: {what} in published results (docs/noise.md)."
         " `./race publish --check` refuses results from such an hour."
     )
 
@@ -108,35 +109,20 @@ def _other_machines(results: Iterable[EngineResult]) -> Iterator[str]:
 
 
 def _slower_hours(results: Iterable[EngineResult]) -> Iterator[str]:
-    """Yield those results of a place that were measured while equal input cost much more than in
-    another one, so that a neighbour must have slowed the machine down."""
-    used = {result.file_name: _generator_used(result) for result in results}
-    for file, mine in used.items():
-        times = {other: _times(mine, used[other]) for other in used if other != file}
-        quicker = max(times, key=times.__getitem__, default="")
-        if quicker and times[quicker] > SPEEDS_WITHIN:
+    """Yield those results of a place that were measured while reads from memory took much longer
+    than in another one, since another machine used it."""
+    quickest = {
+        result.file_name: ns for result in results if (ns := result.noise.memory_read_min_ns)
+    }
+    quietest = min(quickest, key=quickest.__getitem__, default="")
+    for result in results:
+        slowest_ns = result.noise.memory_read_max_ns
+        if why_slow(slowest_ns, quickest.get(quietest), Gate()):
             yield (
-                f"{file}: {GENERATOR_CPU.key} is {times[quicker]:.2f} times that of {quicker} at"
-                " the same rates: the machine was slower. Measure again in another hour"
+                f"{result.file_name}: memory_read_max_ns {slowest_ns:g}, but"
+                f" {quickest[quietest]:g} in {quietest}: the machine was slower. Measure again in"
+                " another hour"
             )
-
-
-def _generator_used(result: EngineResult) -> list[tuple[float, float]]:
-    """Return pairs of a rate and what the generator used at it, in % of a core; none if the engine
-    had no cores of its own."""
-    return [
-        (window.figures[ACHIEVED.key], window.figures[GENERATOR_CPU.key])
-        for window in result.windows
-        if result.settings.get("engine_cpus") and window.per_s
-        if {ACHIEVED.key, GENERATOR_CPU.key} <= window.figures.keys()
-    ]
-
-
-def _times(used: Sequence[tuple[float, float]], before: Sequence[tuple[float, float]]) -> float:
-    """Return how many times the CPU time of another result the generator used at the same rates, in
-    the median; 0 if no rates are common."""
-    ratios = [pct / usual for per_s, pct in used if (usual := interpolated(before, per_s))]
-    return statistics.median(ratios) if ratios else 0.0
 
 
 def contradictions(result: EngineResult) -> Iterator[str]:

@@ -24,14 +24,14 @@ from racetrack.analysis.claims import (
     ratios,
 )
 from racetrack.analysis.intervals import Ratio
-from racetrack.analysis.noise import CORE_SPEED_WARNING_PCT, Gate
+from racetrack.analysis.noise import CORE_SPEED_WARNING_PCT, Gate, why_slow
 from racetrack.analysis.table import ENGINE_CORES, Load, Place, Row, Table
 from racetrack.metrics import (
     AT_RATE,
     BROKER_FOR_ENGINE,
     CAPACITY,
     CORE_SPEED,
-    GENERATOR_CPU,
+    MEMORY_READ,
     METRICS,
     OVERALL,
     QUESTIONS,
@@ -428,8 +428,8 @@ def _ratio(pair: Pair | None, is_claimed: bool) -> str:
 
 
 def _slowed(rows: Sequence[Row]) -> list[Note]:
-    """Return warnings if the machine was slower in some windows: if its cores were, or if equal
-    input cost more, since a neighbour of a virtual machine took caches and memory."""
+    """Return warnings if the machine was slower in some windows: its cores, or its memory, which
+    other virtual machines may use, too."""
     speeds = [speed for row in rows if (speed := row.values.get(CORE_SPEED.key))]
     slow = [speed for speed in speeds if speed < CORE_SPEED_WARNING_PCT / 100 * max(speeds)]
     texts = []
@@ -439,17 +439,13 @@ def _slowed(rows: Sequence[Row]) -> list[Note]:
             f"In {len(slow)} of {len(speeds)} windows cores ran at {slowest:.0f} to {fastest:.0f} %"
             " of their speed in the fastest: the machine may have been shared (docs/noise.md)."
         )
-    used_pct: dict[Load, list[float]] = {}
-    for row in rows:
-        is_usable = row.outcome == "ok" and row.facts.get(ENGINE_CORES) is not None
-        if row.load and is_usable and (pct := row.values.get(GENERATOR_CPU.key)):
-            used_pct.setdefault(row.load, []).append(pct)
-    times = {load: max(each) / min(each) for load, each in used_pct.items()}
-    most = max(times, key=times.__getitem__, default=None)
-    if most and times[most] > 1 + Gate.slowdown_pct / 100:
+    reads_ns = [ns for row in rows if (ns := row.values.get(MEMORY_READ.key))]
+    slow = [ns for ns in reads_ns if why_slow(ns, min(reads_ns), Gate())]
+    if slow:
         texts.append(
-            f"At {most} the generator used up to {times[most]:.1f} times the CPU time of another"
-            " window: the machine was slower in some of them (docs/noise.md)."
+            f"In {len(slow)} of {len(reads_ns)} windows a read from memory took up to"
+            f" {max(slow) / min(reads_ns):.1f} times as long as in the quietest: another machine"
+            " may have used it (docs/noise.md)."
         )
     return [Note(text) for text in texts]
 

@@ -42,13 +42,10 @@ class ExperimentRun(StrictModel):
 
 
 class InputAlone(StrictModel):
-    """CPU use of broker and generator while a client only reads the input."""
+    """CPU use of the broker while a client only reads the input."""
 
     per_s: float = Field(description="Events per second that were sent.")
     broker_cpu_pct: float = Field(description="Mean CPU use of the broker, in % of a core.")
-    generator_cpu_pct: float | None = Field(
-        default=None, description="Mean CPU use of the generator, in % of a core; null: not known."
-    )
 
 
 class ExperimentRecord(StrictModel):
@@ -64,6 +61,10 @@ class ExperimentRecord(StrictModel):
     )
     input_alone: tuple[InputAlone, ...] = Field(
         default=(), description="CPU use without an engine, by rate."
+    )
+    quiet_read_ns: float | None = Field(
+        default=None,
+        description="Time of a read from memory in the window in which the machine was quietest.",
     )
     runs: tuple[ExperimentRun, ...] = Field(default=(), description="Runs in order.")
     minutes: float = Field(default=0.0, description="Time spent so far.")

@@ -20,6 +20,7 @@ from racetrack.metrics import (
     LIVE_HEAP,
     MACHINE_BUSY,
     MAX_BACKLOG,
+    MEMORY_READ,
     PROCESSING_LAG_P50,
     PROCESSING_LAG_P99,
     PSS_MAX,
@@ -258,6 +259,7 @@ class NoiseFigures(StrictModel):
     core: CoreSpeed | None = Field(
         default=None, description="Speed of a core; null if not measured."
     )
+    memory_read_ns: float | None = figure(MEMORY_READ, default=None)
 
 
 class Recovery(StrictModel):

@@ -96,6 +96,12 @@ class NoiseRange(StrictModel):
         default=None,
         description="Core speed in the fastest run, MiB of BLAKE2b per second of CPU time.",
     )
+    memory_read_min_ns: float | None = Field(
+        default=None, description="Shortest of the windows' median times of a read from memory."
+    )
+    memory_read_max_ns: float | None = Field(
+        default=None, description="Longest of the windows' median times of a read from memory."
+    )
 
 
 class RawData(StrictModel):

@@ -15,20 +15,20 @@ from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
 from racetrack.analysis.live_heap import LiveHeap, full_after_min, gib_per_event
-from racetrack.analysis.noise import Gate, why_slow, why_window_is_void
+from racetrack.analysis.noise import Gate, over, why_slow, why_window_is_void
 from racetrack.analysis.table import Load as TableLoad
 from racetrack.analysis.table import Row, is_offered, rows_of
-from racetrack.analysis.windows import GENERATOR, S_PER_MILLION, CostLine
+from racetrack.analysis.windows import CostLine
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
 from racetrack.metrics import (
     ACHIEVED,
     BROKER_CPU,
     CAPACITY,
-    GENERATOR_CPU,
     IDLE_SHARE,
     LAG_P99,
     MEMORY_FULL_AFTER,
+    MEMORY_READ,
     SATURATED_BROKER,
     SATURATED_COST,
     VIEW_LAG_P99,
@@ -105,14 +105,14 @@ class PlannedWindow:
 class Known:
     """Knowledge of a run before it starts: windows that earlier folders of it contain, by name;
     the window at saturation on an earlier stack; when its first stack was started (monotonic
-    clock), as if it had not been interrupted; and what broker and generator use without an engine:
-    the generator as pairs of a rate and the CPU use, in percent of a core, at it."""
+    clock), as if it had not been interrupted; what the broker uses without an engine; and the time
+    of a read from memory in the quietest window of all runs."""
 
     windows: Mapping[str, WindowRecord]
     capacity: WindowRecord | None = None
     since_s: float = 0.0
     broker_alone: CostLine | None = None
-    generator_alone: tuple[tuple[float, float], ...] = ()
+    quiet_read_ns: float = math.inf
 
 
 def planned_windows(
@@ -205,6 +205,7 @@ class PhaseRun:
         self._clock = load.session.clock
         self._settings, self._screen, self._guard, self._on_row = settings, screen, guard, on_row
         self._saturation: Saturation | None = None
+        self._quiet_read_ns = known.quiet_read_ns
         self._cold = ""  # why the engine may not be warm
         self._warm_up_events: int | None = None  # those due before the first window of this stack
         self.at = ""  # name of the latest window
@@ -245,8 +246,8 @@ class PhaseRun:
         return per_s
 
     def measure_input(self, rates: Sequence[int], for_s: float) -> list[InputAlone]:
-        """Measure what broker and generator use at these rates, once they are warm; the engine of
-        this run only reads the input.
+        """Measure what the broker uses at these rates, once it is warm; the engine of this run only
+        reads the input.
 
         Raises:
             RacetrackError: a component of the stack failed.
@@ -259,15 +260,12 @@ class PhaseRun:
             window = PlannedWindow(phase, load_of(str(per_s)), per_s)
             once = partial(self._at_rate, window, phase, per_s)
             made = repeat_while_void(once, _why_void, self._screen, self._guard)
-            sent_per_s, broker_pct, generator_pct = (
-                made.figures.get(metric.key) for metric in (ACHIEVED, BROKER_CPU, GENERATOR_CPU)
+            sent_per_s, broker_pct = (
+                made.figures.get(metric.key) for metric in (ACHIEVED, BROKER_CPU)
             )
             is_usable = not is_void(made.outcome) and is_offered(per_s, made.figures, made.verdict)
             if is_usable and sent_per_s and broker_pct is not None:
-                alone = InputAlone(
-                    per_s=sent_per_s, broker_cpu_pct=broker_pct, generator_cpu_pct=generator_pct
-                )
-                measured.append(alone)
+                measured.append(InputAlone(per_s=sent_per_s, broker_cpu_pct=broker_pct))
         return measured
 
     def _warm_up(self, phase: WarmUp) -> None:
@@ -442,18 +440,15 @@ class PhaseRun:
             start_ms=within.start_ms,
             end_ms=within.end_ms,
             rate_set_ms=rate_set_ms,
-            outcome=outcome.run_outcome(
-                record, slow=self._why_slow(values.get(ACHIEVED.key, per_s), values)
-            ),
+            outcome=outcome.run_outcome(record, slow=self._why_slow(values.get(MEMORY_READ.key))),
             verdict=str(record.results.verdict.kind),
             figures=values | windows.broker_for_engine(values, self._earlier.broker_alone),
         )
 
-    def _why_slow(self, sent_per_s: float, values: Mapping[str, float]) -> str | None:
+    def _why_slow(self, read_ns: float | None) -> str | None:
         """Return why a window is void because the machine was slow; None if it is valid."""
-        alone_pct = windows.interpolated(self._earlier.generator_alone, sent_per_s)
-        gate = Gate.of(for_record(self._settings))
-        return why_slow(values.get(GENERATOR_CPU.key), alone_pct, gate)
+        self._quiet_read_ns = min(self._quiet_read_ns, read_ns or math.inf)
+        return why_slow(read_ns, self._quiet_read_ns, Gate.of(for_record(self._settings)))
 
     def _at_saturation(self, window: PlannedWindow, phase: Saturate) -> WindowRecord:
         """Measure the capacity. If the engine fails during the measurement, for example because it
@@ -483,10 +478,12 @@ class PhaseRun:
     def _capacity(
         self, window: PlannedWindow, within: Interval, work: MeasuredWork, bound: str
     ) -> WindowRecord:
-        noise, record = raw.noise(self._folder.path), read_run(self._folder.path)
+        rows, record = raw.noise(self._folder.path), read_run(self._folder.path)
         void = why_window_is_void(
-            noise, within, for_record(self._settings), record.machine.cpu_quotas
+            rows, within, for_record(self._settings), record.machine.cpu_quotas
         )
+        noise = over(rows, within.start_ms, within.end_ms)
+        read_ns = noise.memory_read_ns if noise else None
         cpu_s = self._load.cpu_s_per_million(within, work)
         known = {
             CAPACITY.key: work.work.per_s,
@@ -496,7 +493,7 @@ class PhaseRun:
             SATURATED_BROKER.key: windows.beyond_input(
                 work.work.per_s, cpu_s.get("broker"), self._earlier.broker_alone
             ),
-            GENERATOR_CPU.key: cpu_s.get(GENERATOR, 0.0) * work.work.per_s / S_PER_MILLION or None,
+            MEMORY_READ.key: read_ns,
         }
         values = {key: value for key, value in known.items() if value is not None}
         slowest = f"the view {work.view} was slowest" if work.view else ""
@@ -504,7 +501,7 @@ class PhaseRun:
             name=window.name,
             start_ms=within.start_ms,
             end_ms=within.end_ms,
-            outcome=void or self._why_slow(self._load.sent_per_s(within), values) or "ok",
+            outcome=void or self._why_slow(read_ns) or "ok",
             figures=values,
             at_least=(CAPACITY.key,) if bound else (),
             remark="; ".join(filter(None, [bound, slowest, self._cold])),

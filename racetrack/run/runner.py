@@ -10,17 +10,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain
-from math import ceil
+from math import ceil, inf, isinf
 from pathlib import Path
 
 from racetrack import engines, terminal
+from racetrack.analysis.noise import Gate, why_slow
 from racetrack.analysis.table import Row, rows_of
-from racetrack.analysis.windows import FEWEST_RATES, GENERATOR, cost_line
+from racetrack.analysis.windows import FEWEST_RATES, cost_line
 from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record, load, of_engine
 from racetrack.engines.contract import Engine
 from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
-from racetrack.metrics import BROKER_CPU
+from racetrack.metrics import BROKER_CPU, MEMORY_READ
 from racetrack.plan import variants
 from racetrack.plan.memory import with_room
 from racetrack.plan.model import Phase, Verify, Window, load_of
@@ -58,10 +59,8 @@ from racetrack.run.saturation import SessionLoad
 from racetrack.run.session import Session
 from racetrack.stack import applicability
 from racetrack.stack.contract import Say, Stack
-from racetrack.stack.resources import service_cores
 from racetrack.stack.runtime import choose, open_stack
 from racetrack.terminal import Screen
-from racetrack.units import parse_cores
 from racetrack.workloads import load_profile
 from racetrack.workloads.contract import find_workload
 
@@ -430,11 +429,19 @@ class Runner:
     def _windows(self, number: int) -> dict[str, WindowRecord]:
         """Return the windows that the folders of a run contain, without void ones."""
         known: dict[str, WindowRecord] = {}
+        settings = for_record(self._settings(self.plan.cells[number]))
+        is_void_now = partial(self._is_void, Gate.of(settings))
         for run in self._runs_of(number):
             if run.tag and (folder := run_beside(self.folder, run.tag)):
                 windows = read_run(folder).windows
-                known |= {window.name: window for window in windows if not is_void(window.outcome)}
+                known |= {window.name: window for window in windows if not is_void_now(window)}
         return known
+
+    def _is_void(self, gate: Gate | None, window: WindowRecord) -> bool:
+        """Return whether a window is void, also because another one was measured later while the
+        machine was quieter."""
+        read_ns = window.figures.get(MEMORY_READ.key)
+        return is_void(window.outcome) or bool(why_slow(read_ns, self.record.quiet_read_ns, gate))
 
     def _known(self, number: int) -> Known:
         """Return what is known of a run, from its earlier folders and from earlier stacks of the
@@ -447,22 +454,8 @@ class Runner:
         since_s = self._clock.monotonic() - used_s
         alone = self.record.input_alone
         broker = cost_line([(point.per_s, point.broker_cpu_pct) for point in alone])
-        generator = self._generator_alone(cell)
-        return Known(self._windows(number), capacity, since_s, broker, generator)
-
-    def _generator_alone(self, cell: Cell) -> tuple[tuple[float, float], ...]:
-        """Return pairs of a rate and what the generator used at it without an engine; none if a run
-        gives it no cores of its own, since it is slower then."""
-        settings = self._settings(cell)
-        engine = parse_cores(settings.engine_cpus)
-        generator = parse_cores(service_cores(settings, GENERATOR))
-        if not engine or not generator or engine & generator:
-            return ()
-        return tuple(
-            (alone.per_s, alone.generator_cpu_pct)
-            for alone in self.record.input_alone
-            if alone.generator_cpu_pct is not None
-        )
+        quiet_ns = self.record.quiet_read_ns or inf
+        return Known(self._windows(number), capacity, since_s, broker, quiet_ns)
 
     def _planned(self, cell: Cell) -> list[PlannedWindow]:
         scouted = self.record.scouted_per_s
@@ -569,6 +562,9 @@ class Runner:
         return is_left
 
     def _show(self, number: int, row: Row) -> None:
+        read_ns = row.values.get(MEMORY_READ.key, inf)
+        quiet_ns = min(self.record.quiet_read_ns or inf, read_ns)
+        self.record.quiet_read_ns = None if isinf(quiet_ns) else quiet_ns
         self._note_time(number)
         self._on_row(row)
 

@@ -60,8 +60,10 @@ def over(of: list[NoiseRow], from_s: float = 0, until_s: float = 30) -> NoiseFig
 def write_rows(
     folder: Path, rows: Iterable[str], columns: Sequence[str] = COLUMNS
 ) -> list[NoiseRow]:
-    """Write rows as the probe does, one per second; return them as they are read."""
-    lines = [f"{START_MS + 1000 * s},{row}\n" for s, row in enumerate(rows)]
+    """Write rows as the probe does, one per second, with their last columns empty if missing;
+    return them as they are read."""
+    values = ([str(START_MS + 1000 * s), *row.split(",")] for s, row in enumerate(rows))
+    lines = [",".join(each + [""] * (len(columns) - len(each))) + "\n" for each in values]
     (folder / "noise.csv").write_text("".join([",".join(columns) + "\n", *lines]))
     return raw.noise(folder)
 
@@ -173,6 +175,14 @@ def test_time_at_a_quota_is_that_of_the_interval_or_unknown(tmp_path: Path) -> N
         assert found == expected
 
 
+def test_a_read_from_memory_takes_the_median_of_an_interval(tmp_path: Path) -> None:
+    times_ns = (20.0, 20.0, 22.0, 900.0, 40.0, 50.0, 60.0)
+    recorded = write_rows(
+        tmp_path, (f"{2 * s},0,0,,0,0,0.5,,,,,800,,{of}" for s, of in enumerate(times_ns))
+    )
+    assert [over(recorded, *ends).memory_read_ns for ends in ((0, 3), (4, 6))] == [21.0, 50.0]
+
+
 def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
     speeds = (*[800] * 11, *[600] * 11)
     recorded = write_rows(
@@ -184,18 +194,18 @@ def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("used_pct", "alone_pct", "settings", "why"),
+    ("read_ns", "quiet_ns", "settings", "why"),
     [
-        (17.0, 12.5, GATE, "the generator used 1.36 times (more than 1.3 times)"),
-        (16.0, 12.5, GATE, ""),
-        (None, 12.5, GATE, ""),
-        (17.0, None, GATE, ""),
-        (17.0, 12.5, {**GATE, "slowdown_max_pct": 40.0}, ""),
-        (17.0, 12.5, {**GATE, "noise_gate": False}, ""),
+        (34.0, 25.0, GATE, "took 34.0 ns, 1.36 times (more than 1.3 times) as long"),
+        (32.0, 25.0, GATE, ""),
+        (None, 25.0, GATE, ""),
+        (34.0, None, GATE, ""),
+        (34.0, 25.0, {**GATE, "slowdown_max_pct": 40.0}, ""),
+        (34.0, 25.0, {**GATE, "noise_gate": False}, ""),
     ],
 )
-def test_a_window_is_void_if_equal_input_cost_much_more(
-    used_pct: float | None, alone_pct: float | None, settings: dict[str, Any], why: str
+def test_a_window_is_void_if_reads_from_memory_took_much_longer(
+    read_ns: float | None, quiet_ns: float | None, settings: dict[str, Any], why: str
 ) -> None:
-    found = noise.why_slow(used_pct, alone_pct, Gate.of(settings))
+    found = noise.why_slow(read_ns, quiet_ns, Gate.of(settings))
     assert bool(found) == bool(why) and why in str(found)

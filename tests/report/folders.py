@@ -73,6 +73,7 @@ class RunSpec:
     silent: bool = False  # all updates come after the window
     foreign_pct: float | None = None  # None: the runtime can't measure it
     core_mib_per_s: float = 1_000.0
+    memory_read_ns: float = 20.0
     generator_pct: float = 4.0
     busy_cores: float = 1.0  # of the machine's two
     top_share: float = 1.0  # share of the CPU that top shows
@@ -206,7 +207,8 @@ class PlayedBack:
             used_s = self._spec.busy_cores + foreign_pct / 100
             noise = [
                 f"{at},{2 * s},{100 + used_s * s},0,{90 + used_s * s},"
-                f"{80 + self._spec.busy_cores * s},0,0.5,,,,,{self._spec.core_mib_per_s},"
+                f"{80 + self._spec.busy_cores * s},0,0.5,,,,,{self._spec.core_mib_per_s},,"
+                f"{self._spec.memory_read_ns}"
                 for at, s in ((start_ms + 1000 * s, s) for s in seconds)
             ]
             files["noise.csv"] = [",".join(COLUMNS), *noise]

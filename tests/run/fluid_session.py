@@ -56,6 +56,7 @@ class FluidSession:
     broker_s_each = 0.0
     # CPU use of the generator, and CPU time for each event.
     generator_cores, generator_s_each = 0.1, 1e-6
+    read_ns = 20.0  # time of a read from memory
 
     def __init__(
         self,
@@ -155,7 +156,8 @@ class FluidSession:
         queue, at_ms, used_s = self._queue, self.clock.now_ms(), self._cpu_s
         broker_s = self.broker_cores * queue.now_s + queue.handed_over * self.broker_s_each
         busy_s = used_s + self._foreign_s
-        noise = f"{2 * queue.now_s:.2f},{busy_s:.2f},0,{busy_s:.2f},{used_s:.2f},0,0.5,,,,,,"
+        cpu = f"{2 * queue.now_s:.2f},{busy_s:.2f},0,{busy_s:.2f},{used_s:.2f},0"
+        noise = f"{cpu},0.5,,,,,,,{self.read_ns}"
         self._usage.write(f"{at_ms},{self.service},{used_s:.3f},{used_s:.3f},0.1\n")
         self._usage.write(f"{at_ms},broker,{broker_s},{broker_s},0.1\n")
         generator_s = self.generator_cores * queue.now_s + queue.handed_over * self.generator_s_each
