@@ -221,6 +221,11 @@ def why_window_is_void(
     return why_void(over(rows, window.start_ms, window.end_ms), Gate.of(settings), quotas)
 
 
+def shorter_ns(*reads_ns: float | None) -> float | None:
+    """Return the shortest known time of a read from memory; None if none is known."""
+    return min((ns for ns in reads_ns if ns), default=None)
+
+
 def why_slow(read_ns: float | None, quiet_ns: float | None, gate: Gate | None) -> str | None:
     """Return why a window is void because the machine was slow: a read from memory took much longer
     than in the quietest window (`quiet_ns`). None if the window is valid, or one of the arguments

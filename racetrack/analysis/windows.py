@@ -21,8 +21,6 @@ SUPPORT = TABLE_SERVICES
 GENERATOR = "loadgen"
 # A line of CPU use over rates needs this many different rates.
 FEWEST_RATES = 2
-# The CPU use at the lowest or highest measured rate stands for rates beyond it, up to this factor.
-REACHES = 1.25
 # Percent of a core, divided by events per second, to CPU seconds per million events.
 S_PER_MILLION = 1e4
 
@@ -87,16 +85,6 @@ def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
     rates, used_pct = zip(*points, strict=True)
     slope, intercept = np.polyfit(rates, used_pct, deg=1)
     return CostLine(float(intercept), float(slope) * S_PER_MILLION)
-
-
-def interpolated(points: Sequence[tuple[float, float]], per_s: float) -> float | None:
-    """Return the CPU use at a rate, given pairs of a rate and the CPU use at it; None if the rate
-    is more than REACHES times beyond those of the pairs."""
-    if not points:
-        return None
-    rates, used_pct = zip(*sorted(points), strict=True)
-    is_near = rates[0] / REACHES <= per_s <= rates[-1] * REACHES
-    return float(np.interp(per_s, rates, used_pct)) if is_near else None
 
 
 def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]:

@@ -24,9 +24,7 @@ def describe(plan: ResolvedPlan) -> list[str]:
             f"  before them, a scout of each variant, {plan.scout_s:g} s, which finds the rates"
         )
     if plan.input_alone_s:
-        lines.append(
-            "  before them, a run of `cal` measures broker and generator with the input alone"
-        )
+        lines.append("  before them, a run of `cal` measures the broker with the input alone")
     alike = _by_phases(plan)
     for phases, labels in alike.items():
         which = ", ".join(labels) if len(alike) > 1 else "each run"

@@ -56,9 +56,9 @@ MOST_WINDOWS = 2_000
 HEAP_STEP_MIB, KEPT_OF_MEMORY = 256, 1 / 6
 # If equal shares would need more partitions than this, replicas may get different numbers of them.
 MOST_PARTITIONS = 64
-# Rates at which broker and generator are measured without an engine if a plan finds its own later.
+# Rates at which the broker is measured without an engine if a plan finds its own later.
 INPUT_RATES, INPUT_SETTLE_S = (1_000, 10_000, 100_000), 10.0
-# Both are compiled while they run: at 7,000/s a generator used 1.5 times its CPU time after 20 s.
+# Broker and generator are compiled while they run.
 INPUT_WARM_UP_S = 60.0
 # Estimates, in seconds: a window's last rows, verification, and draining
 # before a trial. A search usually has this number of trials.

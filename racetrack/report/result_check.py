@@ -4,7 +4,7 @@ Several figures of a window follow from others, so one that was changed by hand,
 contradicts them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -108,7 +108,7 @@ def _other_machines(results: Iterable[EngineResult]) -> Iterator[str]:
             )
 
 
-def _slower_hours(results: Iterable[EngineResult]) -> Iterator[str]:
+def _slower_hours(results: Sequence[EngineResult]) -> Iterator[str]:
     """Yield those results of a place that were measured while reads from memory took much longer
     than in another one, since another machine used it."""
     quickest = {
@@ -120,8 +120,8 @@ def _slower_hours(results: Iterable[EngineResult]) -> Iterator[str]:
         if why_slow(slowest_ns, quickest.get(quietest), Gate()):
             yield (
                 f"{result.file_name}: memory_read_max_ns {slowest_ns:g}, but"
-                f" {quickest[quietest]:g} in {quietest}: the machine was slower. Measure again in"
-                " another hour"
+                f" {quickest[quietest]:g} in {quietest}: other machines slowed this one down, or"
+                " these are two under one name. Measure again in another hour"
             )
 
 

@@ -439,7 +439,8 @@ def _slowed(rows: Sequence[Row]) -> list[Note]:
             f"In {len(slow)} of {len(speeds)} windows cores ran at {slowest:.0f} to {fastest:.0f} %"
             " of their speed in the fastest: the machine may have been shared (docs/noise.md)."
         )
-    reads_ns = [ns for row in rows if (ns := row.values.get(MEMORY_READ.key))]
+    usable = [row for row in rows if row.outcome == "ok"]
+    reads_ns = [ns for row in usable if (ns := row.values.get(MEMORY_READ.key))]
     slow = [ns for ns in reads_ns if why_slow(ns, min(reads_ns), Gate())]
     if slow:
         texts.append(

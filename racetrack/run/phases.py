@@ -15,7 +15,7 @@ from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
 from racetrack.analysis.live_heap import LiveHeap, full_after_min, gib_per_event
-from racetrack.analysis.noise import Gate, over, why_slow, why_window_is_void
+from racetrack.analysis.noise import Gate, over, shorter_ns, why_slow, why_void
 from racetrack.analysis.table import Load as TableLoad
 from racetrack.analysis.table import Row, is_offered, rows_of
 from racetrack.analysis.windows import CostLine
@@ -112,7 +112,7 @@ class Known:
     capacity: WindowRecord | None = None
     since_s: float = 0.0
     broker_alone: CostLine | None = None
-    quiet_read_ns: float = math.inf
+    quiet_read_ns: float | None = None
 
 
 def planned_windows(
@@ -447,7 +447,7 @@ class PhaseRun:
 
     def _why_slow(self, read_ns: float | None) -> str | None:
         """Return why a window is void because the machine was slow; None if it is valid."""
-        self._quiet_read_ns = min(self._quiet_read_ns, read_ns or math.inf)
+        self._quiet_read_ns = shorter_ns(self._quiet_read_ns, read_ns)
         return why_slow(read_ns, self._quiet_read_ns, Gate.of(for_record(self._settings)))
 
     def _at_saturation(self, window: PlannedWindow, phase: Saturate) -> WindowRecord:
@@ -478,11 +478,9 @@ class PhaseRun:
     def _capacity(
         self, window: PlannedWindow, within: Interval, work: MeasuredWork, bound: str
     ) -> WindowRecord:
-        rows, record = raw.noise(self._folder.path), read_run(self._folder.path)
-        void = why_window_is_void(
-            rows, within, for_record(self._settings), record.machine.cpu_quotas
-        )
-        noise = over(rows, within.start_ms, within.end_ms)
+        record, gate = read_run(self._folder.path), Gate.of(for_record(self._settings))
+        noise = over(raw.noise(self._folder.path), within.start_ms, within.end_ms)
+        void = why_void(noise, gate, record.machine.cpu_quotas)
         read_ns = noise.memory_read_ns if noise else None
         cpu_s = self._load.cpu_s_per_million(within, work)
         known = {

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain
-from math import ceil, inf, isinf
+from math import ceil
 from pathlib import Path
 
 from racetrack import engines, terminal
-from racetrack.analysis.noise import Gate, why_slow
+from racetrack.analysis.noise import shorter_ns
 from racetrack.analysis.table import Row, rows_of
 from racetrack.analysis.windows import FEWEST_RATES, cost_line
 from racetrack.clock import SYSTEM_CLOCK, Clock
@@ -367,10 +367,9 @@ class Runner:
         self._guard.rearm()
 
     def _measure_input(self) -> None:
-        """Measure what broker and generator use while a client only reads the input, at the lowest,
-        a middle and the highest rate of the plan, or at INPUT_RATES if it finds its rates later.
-        Without this, one figure is missing, and no window is void because the machine was slow, so
-        a failure is only printed."""
+        """Measure what the broker uses while a client only reads the input, at the lowest, a middle
+        and the highest rate of the plan, or at INPUT_RATES if it finds its rates later. Without
+        this, one figure is missing, so a failure is only printed."""
         planned = chain.from_iterable(map(self._planned, self.plan.cells))
         rates = sorted({window.per_s for window in planned if window.per_s})
         if len(rates) < FEWEST_RATES:
@@ -429,19 +428,11 @@ class Runner:
     def _windows(self, number: int) -> dict[str, WindowRecord]:
         """Return the windows that the folders of a run contain, without void ones."""
         known: dict[str, WindowRecord] = {}
-        settings = for_record(self._settings(self.plan.cells[number]))
-        is_void_now = partial(self._is_void, Gate.of(settings))
         for run in self._runs_of(number):
             if run.tag and (folder := run_beside(self.folder, run.tag)):
                 windows = read_run(folder).windows
-                known |= {window.name: window for window in windows if not is_void_now(window)}
+                known |= {window.name: window for window in windows if not is_void(window.outcome)}
         return known
-
-    def _is_void(self, gate: Gate | None, window: WindowRecord) -> bool:
-        """Return whether a window is void, also because another one was measured later while the
-        machine was quieter."""
-        read_ns = window.figures.get(MEMORY_READ.key)
-        return is_void(window.outcome) or bool(why_slow(read_ns, self.record.quiet_read_ns, gate))
 
     def _known(self, number: int) -> Known:
         """Return what is known of a run, from its earlier folders and from earlier stacks of the
@@ -454,8 +445,7 @@ class Runner:
         since_s = self._clock.monotonic() - used_s
         alone = self.record.input_alone
         broker = cost_line([(point.per_s, point.broker_cpu_pct) for point in alone])
-        quiet_ns = self.record.quiet_read_ns or inf
-        return Known(self._windows(number), capacity, since_s, broker, quiet_ns)
+        return Known(self._windows(number), capacity, since_s, broker, self.record.quiet_read_ns)
 
     def _planned(self, cell: Cell) -> list[PlannedWindow]:
         scouted = self.record.scouted_per_s
@@ -562,9 +552,9 @@ class Runner:
         return is_left
 
     def _show(self, number: int, row: Row) -> None:
-        read_ns = row.values.get(MEMORY_READ.key, inf)
-        quiet_ns = min(self.record.quiet_read_ns or inf, read_ns)
-        self.record.quiet_read_ns = None if isinf(quiet_ns) else quiet_ns
+        self.record.quiet_read_ns = shorter_ns(
+            self.record.quiet_read_ns, row.values.get(MEMORY_READ.key)
+        )
         self._note_time(number)
         self._on_row(row)
 

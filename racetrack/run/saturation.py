@@ -157,11 +157,6 @@ class SessionLoad:
         except ValueError as error:
             raise RacetrackError(f"The engine's capacity is unknown: {error}.") from error
 
-    def sent_per_s(self, window: Window) -> float:
-        """Return the rate at which the generator handed over events in a window."""
-        recorded = curves.read(self._folder)
-        return curves.throughput(recorded, window.start_ms, window.end_ms).handed_over_per_s
-
     def counted_per_s(self, window: Window) -> float:
         """Return the throughput of the engine's count in a window, without that of the views.
 

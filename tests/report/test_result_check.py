@@ -98,7 +98,7 @@ def test_a_result_of_a_slow_hour_is_named(times: float, is_slow: bool, root: Pat
 
     changed(root, reads(20.0), "kstreams")
     slow = changed(root, reads(20.0 * times))
-    named = [line for line in faults(root) if "the machine was slower" in line]
+    named = [line for line in faults(root) if "slowed this one down" in line]
     assert len(named) == is_slow
     assert all(line.startswith(f"{slow}: memory_read_max_ns 28, but 20 in") for line in named)
 

@@ -55,7 +55,6 @@ class FluidSession:
     # CPU time of the broker for each event.
     broker_s_each = 0.0
     # CPU use of the generator, and CPU time for each event.
-    generator_cores, generator_s_each = 0.1, 1e-6
     read_ns = 20.0  # time of a read from memory
 
     def __init__(
@@ -160,7 +159,7 @@ class FluidSession:
         noise = f"{cpu},0.5,,,,,,,{self.read_ns}"
         self._usage.write(f"{at_ms},{self.service},{used_s:.3f},{used_s:.3f},0.1\n")
         self._usage.write(f"{at_ms},broker,{broker_s},{broker_s},0.1\n")
-        generator_s = self.generator_cores * queue.now_s + queue.handed_over * self.generator_s_each
+        generator_s = 0.1 * queue.now_s + queue.handed_over * 1e-6
         self._usage.write(f"{at_ms},loadgen,{generator_s},{generator_s},0.1\n")
         self._noise.write(f"{at_ms},{noise}\n")
         self._write("due", queue.due)
