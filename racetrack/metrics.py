@@ -466,7 +466,7 @@ MEMORY_READ = _metric(
     "memory_read_ns",
     "read from memory",
     "ns",
-    "Median time of a read at a random place of 64 MiB, which takes longer where another virtual"
+    "Median time of a read at a random place of 64 MiB, longer where another virtual"
     " machine uses memory and caches.",
 )
 MACHINE_BUSY = _metric(
