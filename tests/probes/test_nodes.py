@@ -135,7 +135,7 @@ def node_rows(node: str, machine: str, services: float, foreign: float, shift_ms
     """Return rows of `noise_nodes.csv`, one per second, with shares of a core."""
     return "".join(
         f"{1000 * s + shift_ms},{node},{machine},{2 * s},{(services + foreign) * s},0,"
-        f"{(services + foreign) * s},{services * s},0,1,,,,,,\n"
+        f"{(services + foreign) * s},{services * s},0,1,,,,,,,\n"
         for s in range(31)
     )
 
@@ -144,7 +144,7 @@ def foreign_pct(path: Path, programs: float, nodes: str) -> float | None:
     """Return other programs' CPU use, if those on the harness's machine use this share of a core,
     a tenth of a core each by services and harness."""
     here = "".join(
-        f"{1000 * s},{2 * s},{programs * s},0,{programs * s},0,{0.1 * s},1,,,,,,\n"
+        f"{1000 * s},{2 * s},{programs * s},0,{programs * s},0,{0.1 * s},1,,,,,,,\n"
         for s in range(31)
     )
     (path / "noise.csv").write_text(",".join(COLUMNS) + "\n" + here)
