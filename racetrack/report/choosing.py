@@ -40,7 +40,7 @@ INTRODUCTION = """# Choosing an engine
 
 <!-- Generated from results/ by `./race publish`. Do not edit. -->
 
-Which engine for which job, by the [results](results.md), which also have the caveats. Names link to
+Which engine for which job, by the [results](results.md), which have the caveats. Names link to
 figures, versions and commands.
 
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
@@ -52,9 +52,9 @@ figures, versions and commands.
 3. **Compare at your rate, per core**: a share of a higher capacity is a higher rate, and the cost
    of an event falls with the rate. Of two cores, the engine had one. How engines scale is not
    measured, so [measure on your machine](../README.md#run-it) before you decide.
-4. **Freshness is bought by settings**: unless [tuned](../CONTRIBUTING.md#tune-an-engine), Deephaven
-   changes its views once a second, so its p99 is never within 1 s; the others
-   [every 100 ms](engines.md).
+4. **Freshness is a setting**: Deephaven, and Flink and Pathway when
+   [tuned](../CONTRIBUTING.md#tune-an-engine), change views once a second, so their p99 is hardly
+   within 1 s; others [every 100 ms](engines.md).
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
    Kafka Streams on disk, as Flink may, too (`FLINK_STATE_BACKEND`); Pathway in other memory.
 

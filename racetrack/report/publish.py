@@ -320,9 +320,15 @@ def _caveats(material: Material) -> Iterator[str]:
         yield from caveats_of(material.records[folder])
     with_loads = {row.experiment for row in material.rows if not row.is_recovery}
     for folder in _plans(material):
-        note = read_experiment(folder).plan.get("note")
-        if note and folder.name in with_loads:
+        experiment = read_experiment(folder)
+        planned = {run.repeat for run in experiment.runs}
+        made = {run.repeat for run in experiment.runs if run.outcome is not None}
+        if folder.name not in with_loads:
+            continue
+        if note := experiment.plan.get("note"):
             yield note
+        if made < planned:
+            yield f"Repeats made: {len(made)} of {len(planned)}."
     for key in _differing(material.rows):
         recovery, other = (
             next(row.config.get(key) for row in material.rows if row.is_recovery is kind)

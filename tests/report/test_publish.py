@@ -221,6 +221,13 @@ def test_a_comparison_brings_capacities_and_the_remarks_of_its_plan(tmp_path: Pa
     assert len(result["raw"]["folders"]) == 3 and result["left_out"] == []
 
 
+def test_repeats_that_were_not_made_are_mentioned(tmp_path: Path) -> None:
+    later = PlannedRun(RunSpec(), repeat=2, outcome=None, begun=False)
+    folder = experiment(tmp_path / "logs", "my", [PlannedRun(RunSpec()), later], COMMAND)
+    result = published(folder, tmp_path / "results")
+    assert "Repeats made: 1 of 2." in result["caveats"]
+
+
 @pytest.mark.parametrize("outcome", ["ok", "Void: a backup ran"])
 def test_verified_runs_with_other_settings_count_for_answers_only(
     tmp_path: Path, outcome: str
