@@ -53,9 +53,9 @@ def test_the_first_signal_ends_the_work_and_later_ones_do_not(number: signal.Sig
     lines: list[str] = []
     with terminal.guarded(lines.append) as guard:
         with pytest.raises(terminal.Interrupted, match=number.name) as raised:
-            os.kill(os.getpid(), number)
+            signal.raise_signal(number)
         guard.disarm()
-        os.kill(os.getpid(), number)
+        signal.raise_signal(number)
     assert raised.value.exit_code == 128 + number
     (line,) = lines
     assert "cleaning up" in line
@@ -66,7 +66,7 @@ def test_a_signal_that_came_during_cleaning_up_ends_what_would_follow() -> None:
         guard.disarm()
         guard.rearm()
         guard.disarm()
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
         with pytest.raises(terminal.Interrupted, match="SIGTERM"):
             guard.rearm()
 
@@ -75,7 +75,7 @@ class Finalized:
     """Receives a signal in its finalizer, where Python ignores exceptions."""
 
     def __del__(self) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         time.sleep(0)
 
 
@@ -87,7 +87,7 @@ class Configured:
         Consumer({"group.id": self})
 
     def __str__(self) -> str:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         return "a group"
 
 
@@ -113,9 +113,9 @@ def test_what_runs_while_a_signal_ends_the_work_is_not_interrupted() -> None:
     ended = False
     with terminal.guarded(print), pytest.raises(terminal.Interrupted, match="SIGINT"):
         try:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         finally:
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
             ended = signal.sigtimedwait([signal.SIGUSR1], 3 * terminal.AGAIN_AFTER_S) is None
     assert ended
 
@@ -124,6 +124,6 @@ def test_nohup_stays_nohup() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with terminal.guarded(print):
-            os.kill(os.getpid(), signal.SIGHUP)
+            signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
