@@ -15,7 +15,7 @@ from racetrack.analysis.raw import RESOURCES, NoiseRow, increase
 from racetrack.metrics import MEMORY_READ
 from racetrack.results.base import Scalar
 from racetrack.results.figures import CoreSpeed, NoiseFigures
-from racetrack.results.run import THROTTLED, VOID, CpuQuota, RunRecord, Window
+from racetrack.results.run import THROTTLED, VOID, CpuQuota, RunRecord
 
 # Rows cover an interval if the first and last of them are at most this far from its ends.
 REACH_MS = 2_000
@@ -209,16 +209,6 @@ def why_void(
 def describe_quotas(quotas: Sequence[CpuQuota]) -> str:
     """Return CPU quotas and their control groups in words."""
     return " and ".join(f"{quota} (control group {quota.group})" for quota in quotas)
-
-
-def why_window_is_void(
-    rows: Sequence[NoiseRow],
-    window: Window,
-    settings: Mapping[str, Scalar],
-    quotas: Sequence[CpuQuota] = (),
-) -> str | None:
-    """Return why a window of a run with these settings is void; None if it is valid."""
-    return why_void(over(rows, window.start_ms, window.end_ms), Gate.of(settings), quotas)
 
 
 def shorter_ns(*reads_ns: float | None) -> float | None:

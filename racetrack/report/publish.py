@@ -320,11 +320,11 @@ def _caveats(material: Material) -> Iterator[str]:
         yield from caveats_of(material.records[folder])
     with_loads = {row.experiment for row in material.rows if not row.is_recovery}
     for folder in _plans(material):
+        if folder.name not in with_loads:
+            continue
         experiment = read_experiment(folder)
         planned = {run.repeat for run in experiment.runs}
         made = {run.repeat for run in experiment.runs if run.outcome is not None}
-        if folder.name not in with_loads:
-            continue
         if note := experiment.plan.get("note"):
             yield note
         if made < planned:

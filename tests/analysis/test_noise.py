@@ -16,7 +16,6 @@ from racetrack.analysis.noise import Gate
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.probes.noise import COLUMNS
 from racetrack.results.figures import CoreSpeed, NoiseFigures
-from racetrack.results.run import Window
 from tests.records import GATE, NOISE_FIGURES, record
 
 START_MS, CORES, HARNESS = 1_790_000_000_000, 2, 0.02
@@ -156,11 +155,10 @@ def test_a_row_is_read_as_the_probe_writes_it(tmp_path: Path) -> None:
 
 def test_a_window_of_a_run_without_results_can_be_void(tmp_path: Path) -> None:
     recorded = write_rows(tmp_path, (f"{2 * s},{0.3 * s},0,,0,0,0.5,,,,,," for s in range(11)))
-    window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
-    why = noise.why_window_is_void(recorded, window, GATE)
+    why = noise.why_void(over(recorded, 0, 10), Gate.of(GATE))
     assert why and "other programs used 30.0 %" in why
     loose = {**GATE, "foreign_cpu_max_pct": 31.0}
-    assert noise.why_window_is_void(recorded, window, loose) is None
+    assert noise.why_void(over(recorded, 0, 10), Gate.of(loose)) is None
 
 
 def test_time_at_a_quota_is_that_of_the_interval_or_unknown(tmp_path: Path) -> None:

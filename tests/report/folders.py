@@ -74,7 +74,6 @@ class RunSpec:
     foreign_pct: float | None = None  # None: the runtime can't measure it
     core_mib_per_s: float = 1_000.0
     memory_read_ns: float = 20.0
-    generator_pct: float = 4.0
     busy_cores: float = 1.0  # of the machine's two
     top_share: float = 1.0  # share of the CPU that top shows
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
@@ -192,7 +191,7 @@ class PlayedBack:
             for name, share in self._shares.items():
                 rss = self._spec.rss_gib * share + 0.001 * n
                 of_engine = name != "loadgen"
-                mine_s = used[n] * share if of_engine else self._spec.generator_pct / 100 * (n + 1)
+                mine_s = used[n] * share if of_engine else 0.04 * (n + 1)
                 rows.append(f"{at},{name},{mine_s:.2f},{0.8 * mine_s:.2f},{rss:.6f}")
                 if 0 <= s < samples and name != "loadgen":
                     line = f"CPU_PCT={cpu[n] * share * self._spec.top_share:.1f}, RES_GiB={rss:.1f}"

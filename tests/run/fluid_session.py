@@ -54,7 +54,6 @@ class FluidSession:
     disturbed_until_s = 0.0
     # CPU time of the broker for each event.
     broker_s_each = 0.0
-    # CPU use of the generator, and CPU time for each event.
     read_ns = 20.0  # time of a read from memory
 
     def __init__(
