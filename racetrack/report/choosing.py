@@ -65,7 +65,7 @@ always waits; a load is held if the engine is not seen to fall behind in 40 s an
 within 5 s. “≥”: something other than the engine was the limit, so it may belong further ahead, and
 its shares of capacity are lower than they say; of a recovery time: the lag was not normal yet when
 the run ended. “Below 10 %”: the rate is below a tenth of the engine's capacity, so no best is
-named. Base CPU is the use at rate 0, by a line through the measured rates.
+named. Base CPU is extrapolated to rate 0; costs leave out the broker.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
@@ -148,7 +148,8 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
     """Return a figure with its unit; at a share of capacity, with the rate that this was; a
     throughput with the highest rate that was held."""
     estimate = claim.estimates[name]
-    text = f"{'≥ ' if estimate.at_least else ''}{claim.metric.text(rounded(estimate.mean))}"
+    sign = f"{'≥ ' if estimate.at_least else ''}{'~' if estimate.is_imprecise else ''}"
+    text = f"{sign}{claim.metric.text(rounded(estimate.mean))}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:
         highest, _ = _highest(standing, name, LIMITS_MS[-1])

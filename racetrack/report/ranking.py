@@ -101,7 +101,8 @@ def _row(standing: Standing, result: EngineResult) -> dict[str, Any]:
 
 def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     """Return a cell of the matrix: the mean with three digits, how sure it is, the same with the
-    whole interval, and the value to sort by (None: at the end, for what is not comparable)."""
+    whole interval, and the value to sort by (None: at the end, for what is not comparable). It is
+    rounded, since the last digit of a mean depends on the machine that computes it."""
     estimate = standing.estimate(name, column.metric, column.load)
     if estimate is None:
         has_rates = standing.estimate(name, metrics.CPU_PER_MILLION, HALF)
@@ -116,7 +117,7 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
         "text": ABOUT_0 if is_noise(column.metric, estimate) else number,
         "sure": ", ".join(filter(None, (why_not or _sureness(estimate), at_rate))),
         "whole": format_estimate(column.metric, estimate),
-        "value": None if why_not or not math.isfinite(estimate.mean) else estimate.mean,
+        "value": None if why_not or not math.isfinite(estimate.mean) else rounded(estimate.mean, 4),
     }
 
 

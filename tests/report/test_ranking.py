@@ -284,6 +284,10 @@ def test_light_and_dark_are_both_readable(site: Site, wide: Seen, tmp_path: Path
     assert all(contrast(each.ink, each.paper) >= 4.5 for each in (wide, dark))
 
 
+def test_no_number_depends_on_the_machine_that_makes_the_page(site: Site) -> None:
+    assert not re.findall(r"\d\.\d{7}", site.page)
+
+
 def test_it_needs_no_other_file_and_is_small(site: Site) -> None:
     assert loaded_by(site.page) == []
     without_data = re.sub(r'(?<=id="data">).*?(?=</script>)', "", site.page)

@@ -9,7 +9,7 @@ from racetrack.stack.contract import Stack
 
 MERGES = (
     "After each minibatch Pathway merges the rows that it keeps, in the time that is left: with a"
-    " long history it uses its core at any rate, so only its cost when saturated is one of events."
+    " long history it uses its core at any rate, and its costs below saturation include that."
 )
 
 
