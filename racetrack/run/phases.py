@@ -514,7 +514,7 @@ class PhaseRun:
 
     def _search(self, phase: Search, capacity_per_s: float) -> None:
         """Try shares of the capacity until the highest that is sustained within each bound is
-        known, or the time is over."""
+        known, or the time is over, or the next one is left for another stack."""
         bounds_ms = [1000 * bound_s for bound_s in phase.bounds_s]
         descent, start_ms, voids = Descent(bounds_ms), self._clock.now_ms(), list[str]()
         drain(self._load, round(capacity_per_s))
@@ -523,8 +523,9 @@ class PhaseRun:
             if not (made := self._known.get(window.name)):
                 if not self._has_time_for_trial(phase):
                     break
-                drain(self._load, window.per_s or 1)
-                made = self._repeated(partial(self._try, window, trial.bound_ms))
+                if not (made := self._tried(window, trial.bound_ms)):
+                    self.without_room = True
+                    return
                 if is_void(made.outcome):
                     voids.append(made.outcome)
                     break
@@ -549,9 +550,19 @@ class PhaseRun:
             )
         )
 
-    def _try(self, window: PlannedWindow, bound_ms: float) -> WindowRecord:
-        assert isinstance(window.phase, Window)  # noqa: S101
-        return self._at_rate(window, window.phase, window.per_s or 1, bound_ms)
+    def _tried(self, window: PlannedWindow, bound_ms: float) -> WindowRecord | None:
+        """Return the window of a trial; None if its events have room on another stack only."""
+        phase, per_s = window.phase, window.per_s or 1
+        assert isinstance(phase, Window)  # noqa: S101
+        room = self._room(phase, per_s)
+        if room == "elsewhere":
+            return None
+        if room != "here":
+            made = _not_reached(window, outcome=room)
+            self._keep(made)
+            return made
+        drain(self._load, per_s)
+        return self._repeated(partial(self._at_rate, window, phase, per_s, bound_ms))
 
     def _has_time_for_trial(self, phase: Search) -> bool:
         """Return whether another trial and the phases after the search fit in the time. The time of
@@ -572,7 +583,8 @@ def _result(made: WindowRecord) -> TrialResult:
     p99_ms = made.figures.get(VIEW_LAG_P99.key, made.figures.get(LAG_P99.key, math.inf))
     if made.at_least:
         p99_ms = math.inf
-    return TrialResult(p99_ms, is_offered(made.per_s or 0, made.figures, made.verdict))
+    was_offered = made.outcome == "ok" and is_offered(made.per_s or 0, made.figures, made.verdict)
+    return TrialResult(p99_ms, was_offered)
 
 
 def _required(per_s: float | None, window: PlannedWindow) -> float:

@@ -8,7 +8,7 @@ import pytest
 from racetrack.analysis.table import Row, read
 from racetrack.plan.model import PLANS
 from racetrack.results.run import SATURATION, SEARCH
-from tests.run.test_runner import CAPACITY, SWIFT, Fakes, fakes
+from tests.run.test_runner import CAPACITY, SATURATE, SATURATED, SWIFT, Fakes, fakes, phases
 
 LIMIT = (PLANS / "limit.toml").read_text()
 WARM_UP_ENDS_S = 170  # at the latest
@@ -77,6 +77,23 @@ def test_a_search_that_is_resumed_finds_the_same(fakes: Fakes, stack: int, at_s:
     assert after.values == pytest.approx(before.values, rel=0.06)
     windows = [row.window for row in read([folder]).rows]
     assert len(windows) == len(set(windows)) + 1  # both stacks have one at saturation
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("heap", "stacks", "share", "is_bound"),
+    [("4g", 1, 0.95, False), ("720m", 2, 0.95, False), ("300m", 2, 0.3, True)],
+)
+def test_trials_whose_events_would_fill_the_heap_are_made_on_fresh_stacks(
+    fakes: Fakes, heap: str, stacks: int, share: float, is_bound: bool
+) -> None:
+    # At saturation 2 million events of 163 bytes are offered, in a trial at 95 % 3 million.
+    text = phases(SATURATED, SATURATE, '{ search = ["5s"], within = "60m" }')
+    folder, _ = fakes.run(text, (f"{SWIFT}[DEEPHAVEN_HEAP={heap}]",))
+    (search,) = found(folder, SEARCH)
+    assert len(fakes.sessions) >= stacks
+    assert search.values["sustained_5s_per_s"] >= share * 0.94 * CAPACITY[SWIFT]
+    assert bool(search.at_least) == is_bound
 
 
 @pytest.mark.slow
