@@ -125,23 +125,31 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
     own = ", each its own" if claim.load and claim.load.share else ""
     question = f"{claim.metric.best}{at}{own}"
     best, *others = claim.order
+    without = _not_in_order(standing, claim, links)
     values = {name: _value(standing, claim, name) for name in claim.order}
     if not claim.is_decided:
         reasons = dict.fromkeys(pair.why_not for pair in claim.pairs.values() if pair.why_not)
         figures = ", ".join(f"{links[name]} {values[name]}" for name in claim.order)
-        return question, f"not decided ({'; '.join(reasons)}): {figures}"
+        return question, f"not decided ({'; '.join(reasons)}): {figures}{without}"
     behind = next(name for name in others if name not in claim.leaders)
     leaders = " or ".join(f"**{links[name]}** ({values[name]})" for name in claim.leaders)
     unclear = ", no difference between them claimed" if len(claim.leaders) > 1 else ""
     factor = format_factor(claim, best, behind)
     rest = [name for name in others if name not in (*claim.leaders, behind)]
-    unknown = [links[name] for name in standing.samples.ranked if name not in claim.order]
-    without = f"; not compared: {', '.join(unknown)}" if unknown else ""
     return question, (
         f"{leaders}{unclear}; {links[best]} has {factor} times the {claim.metric.title} of"
         f" {links[behind]} ({values[behind]})"
         f"{''.join(f'; {links[name]} {values[name]}' for name in rest)}{without}"
     )
+
+
+def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
+    """Return who has no place in the order of a claim: without a rate, or not compared."""
+    names = [name for name in standing.samples.ranked if name not in claim.order]
+    none = [links[name] for name in names if standing.is_none(name, claim.metric)]
+    others = [links[name] for name in names if links[name] not in none]
+    texts = {"not even at 5 % of capacity": none, "not compared": others}
+    return "".join(f"; {text}: {', '.join(those)}" for text, those in texts.items() if those)
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:

@@ -206,6 +206,8 @@ def _why_unranked(standing: Standing, load: Load) -> str:
 
 
 def _figure(standing: Standing, name: str, metric: Metric, load: Load | None) -> str:
+    if standing.is_none(name, metric):
+        return "none"
     text = format_estimate(metric, standing.estimate(name, metric, load))
     return text if standing.has_held(name, load) or not text else f"{text}; not held"
 

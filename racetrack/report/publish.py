@@ -45,7 +45,7 @@ from racetrack.results.published import (
     ViewCheck,
     WindowResult,
 )
-from racetrack.results.run import ON_DISK, RunArguments, RunRecord
+from racetrack.results.run import ON_DISK, SEARCH, RunArguments, RunRecord
 from racetrack.results.verification import ViewStatus
 
 RAW_PATTERNS = (
@@ -254,7 +254,7 @@ def _window(row: Row) -> WindowResult:
         experiment=row.experiment,
         repeat=row.repeat,
         tag=row.tag,
-        window=row.window if row.is_recovery else "",
+        window=row.window if row.is_recovery or row.window == SEARCH else "",
         per_s=row.load.per_s if row.load else None,
         share=row.share,
         verdict=row.verdict,

@@ -104,6 +104,8 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     whole interval, and the value to sort by (None: at the end, for what is not comparable). It is
     rounded, since the last digit of a mean depends on the machine that computes it."""
     estimate = standing.estimate(name, column.metric, column.load)
+    if standing.is_none(name, column.metric):
+        return {"text": "none", "sure": "not even 5 % of capacity", "whole": "none", "value": None}
     if estimate is None:
         has_rates = standing.estimate(name, metrics.CPU_PER_MILLION, HALF)
         is_base = column.metric == metrics.BASE_CPU

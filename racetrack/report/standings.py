@@ -16,6 +16,7 @@ from racetrack.metrics import Metric
 from racetrack.results.classes import TITLES
 from racetrack.results.folder import read_record
 from racetrack.results.published import FAULTY, EngineResult, slug_of_place
+from racetrack.results.run import SEARCH
 
 _PLACE = Place("", "", "")
 HALF = Load(0, 0.5)
@@ -150,6 +151,16 @@ class Standing:
             row.held
             for row in self.rows
             if load and row.load and (row.variant, row.load.asked) == (name, load)
+        )
+
+    def is_none(self, name: str, metric: Metric) -> bool:
+        """Return whether a result was searched for the highest rate within a bound, down to a
+        twentieth of the capacity, and held none."""
+        searches = [row for row in self.rows if (row.variant, row.window) == (name, SEARCH)]
+        return (
+            metric in metrics.SUSTAINED
+            and bool(searches)
+            and not any(metric.key in {*row.values, *row.at_least} for row in searches)
         )
 
     def leaders(self, column: Column, among: Collection[str]) -> tuple[str, ...]:

@@ -40,7 +40,8 @@ class WindowResult(StrictModel):
     repeat: int = Field(ge=1, description="Number of the repeat.")
     tag: str = Field(description="Name of the run folder.")
     window: str = Field(
-        default="", description="Name of the window, if it is the recovery from a fault."
+        default="",
+        description="Name of the window, if it is the recovery from a fault, or `search`.",
     )
     per_s: int | None = Field(
         default=None,

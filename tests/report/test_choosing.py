@@ -90,6 +90,20 @@ def test_a_recovery_is_shown_with_what_was_to_restore_and_what_was_wrong_afterwa
     assert rows["answers"].endswith("; after a kill, all in 2 of 3 runs")
 
 
+def test_who_holds_no_rate_within_a_bound_is_named() -> None:
+    results = []
+    for engine, per_s in ((STEADY, 8_000.0), (SWIFT, None), (replace(SWIFT, name="slow"), 2_000.0)):
+        whole = [window for window in engine.windows() if "share" not in window]
+        figures = {} if per_s is None else {"sustained_1s_per_s": per_s}
+        searches = [{**window, "window": "search", "figures": figures} for window in whole]
+        results.append(result(engine, windows=[*engine.windows(), *searches]))
+    page = choosing_page(standings(results), "../results", {})
+    row = rows_of(page)["goes furthest within 1 s of view lag"]
+    assert row.startswith("**[Steady Stream][1]** (8,000/s); ")
+    assert row.endswith("; not even at 5 % of capacity: [Swift <b>&][2]")
+    assert " none |" in results_page(standings(results), "../results")
+
+
 def test_who_recovers_with_wrong_views_is_not_compared() -> None:
     results = []
     slow = replace(SWIFT, name="slow")
