@@ -21,6 +21,7 @@ from racetrack.metrics import (
     VIEW_LAG_P99,
     rounded,
     significant,
+    sustained,
 )
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import answers, format_estimate, format_factor
@@ -52,9 +53,9 @@ figures, versions and commands.
 3. **Compare at your rate, per core**: a share of a higher capacity is a higher rate, and the cost
    of an event falls with the rate. Of two cores, the engine had one. How engines scale is not
    measured, so [measure on your machine](../README.md#run-it) before you decide.
-4. **Freshness is a setting**: Deephaven, and Flink and Pathway when
-   [tuned](../CONTRIBUTING.md#tune-an-engine), change views once a second, so their p99 is hardly
-   within 1 s; others [every 100 ms](engines.md).
+4. **Freshness is a setting**: Deephaven when not [tuned](../CONTRIBUTING.md#tune-an-engine), and
+   Flink and Pathway when they are, change views once a second, so their p99 is hardly within 1 s;
+   others [every 100 ms](engines.md).
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
    Kafka Streams on disk, as Flink may, too (`FLINK_STATE_BACKEND`); Pathway in other memory.
 
@@ -111,7 +112,7 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
             ("at a rate of", *(f"{metric.title}, {metric.unit}" for metric in AT_RATES)),
             list(_at_rates(standing, links)),
         ),
-        (("view lag p99 within", "highest measured rate"), list(_within(standing, links))),
+        (("view lag p99 within", "highest rate held"), list(_within(standing, links))),
         (("what else to know", "engines"), list(_facts(standing, links))),
     )
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
@@ -146,9 +147,9 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
 def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
     """Return who has no place in the order of a claim: without a rate, or not compared."""
     names = [name for name in standing.samples.ranked if name not in claim.order]
-    none = [links[name] for name in names if standing.is_none(name, claim.metric)]
+    none = [links[name] for name in names if standing.is_below_search(name, claim.metric)]
     others = [links[name] for name in names if links[name] not in none]
-    texts = {"not even at 5 % of capacity": none, "not compared": others}
+    texts = {"below 5 % of its capacity": none, "not compared": others}
     return "".join(f"; {text}: {', '.join(those)}" for text, those in texts.items() if those)
 
 
@@ -202,9 +203,12 @@ def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str,
 
 
 def _highest(standing: Standing, name: str, limit_ms: float) -> tuple[float, list[bool]]:
-    """Return the highest rate that an engine held within a limit of the view lag in all windows, 0
-    if there is none, and whether it did in each window at a lower rate. Rates from the first on at
-    which most windows were above the limit do not count."""
+    """Return the highest rate that an engine held within a limit of the view lag, 0 if there is
+    none: what a search found, or else the highest at which it was in all windows, with whether it
+    was in each window at a lower rate. Rates from the first on at which most windows were above the
+    limit do not count."""
+    if found := standing.estimate(name, sustained(limit_ms), None):
+        return found.mean, []
     windows = sorted(_windows(standing, name, limit_ms))
     some = list(takewhile(lambda each: 2 * each[1].count(True) >= len(each[1]), windows))
     highest = max((rate for rate, within in some if all(within)), default=0)

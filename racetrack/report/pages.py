@@ -16,6 +16,7 @@ from racetrack.report.ranking import ranking_page
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import format_estimate
 from racetrack.report.standings import (
+    BELOW_SEARCH,
     Standing,
     answers_of,
     caveats_of,
@@ -206,8 +207,8 @@ def _why_unranked(standing: Standing, load: Load) -> str:
 
 
 def _figure(standing: Standing, name: str, metric: Metric, load: Load | None) -> str:
-    if standing.is_none(name, metric):
-        return "none"
+    if standing.is_below_search(name, metric):
+        return BELOW_SEARCH
     text = format_estimate(metric, standing.estimate(name, metric, load))
     return text if standing.has_held(name, load) or not text else f"{text}; not held"
 

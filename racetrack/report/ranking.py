@@ -16,6 +16,7 @@ from racetrack.metrics import CLIENT_CPU, Metric, rounded, significant
 from racetrack.report.html import environment, joined, own_file
 from racetrack.report.sheet import ABOUT_0, answers, format_estimate, is_noise
 from racetrack.report.standings import (
+    BELOW_SEARCH,
     HALF,
     MATRIX,
     Column,
@@ -104,8 +105,8 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     whole interval, and the value to sort by (None: at the end, for what is not comparable). It is
     rounded, since the last digit of a mean depends on the machine that computes it."""
     estimate = standing.estimate(name, column.metric, column.load)
-    if standing.is_none(name, column.metric):
-        return {"text": "none", "sure": "not even 5 % of capacity", "whole": "none", "value": None}
+    if standing.is_below_search(name, column.metric):
+        return {"text": "< 5 %", "sure": "of capacity", "whole": BELOW_SEARCH, "value": None}
     if estimate is None:
         has_rates = standing.estimate(name, metrics.CPU_PER_MILLION, HALF)
         is_base = column.metric == metrics.BASE_CPU

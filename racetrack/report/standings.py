@@ -20,6 +20,7 @@ from racetrack.results.run import SEARCH
 
 _PLACE = Place("", "", "")
 HALF = Load(0, 0.5)
+BELOW_SEARCH = "below 5 % of capacity"  # where a search found no rate
 
 
 @dataclass(frozen=True)
@@ -153,9 +154,9 @@ class Standing:
             if load and row.load and (row.variant, row.load.asked) == (name, load)
         )
 
-    def is_none(self, name: str, metric: Metric) -> bool:
-        """Return whether a result was searched for the highest rate within a bound, down to a
-        twentieth of the capacity, and held none."""
+    def is_below_search(self, name: str, metric: Metric) -> bool:
+        """Return whether a result was searched for the highest rate within a bound, down to 5 % of
+        its capacity, and held none."""
         searches = [row for row in self.rows if (row.variant, row.window) == (name, SEARCH)]
         return (
             metric in metrics.SUSTAINED

@@ -100,8 +100,9 @@ def test_who_holds_no_rate_within_a_bound_is_named() -> None:
     page = choosing_page(standings(results), "../results", {})
     row = rows_of(page)["goes furthest within 1 s of view lag"]
     assert row.startswith("**[Steady Stream][1]** (8,000/s); ")
-    assert row.endswith("; not even at 5 % of capacity: [Swift <b>&][2]")
-    assert " none |" in results_page(standings(results), "../results")
+    assert row.endswith("; below 5 % of its capacity: [Swift <b>&][2]")
+    assert rows_of(page)["1 s"].startswith("[Steady Stream][1] 8,000/s; [Swift <b>&][2] 2,400/s; ")
+    assert "| below 5 % of capacity |" in results_page(standings(results), "../results")
 
 
 def test_who_recovers_with_wrong_views_is_not_compared() -> None:
