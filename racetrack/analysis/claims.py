@@ -214,9 +214,10 @@ def claims(
     each question for which at least two have figures. A figure of a window is compared at the
     highest rate that all of them held and that is at least LEAST_SHARE of each capacity; and at the
     highest shares of their own capacities up to RANKED_SHARE that all, and that several of them,
-    held. Recoveries are compared among those whose views were right afterwards. Some figures are
-    compared only between variants of one class (`Metric.alike`). With `baseline`, each variant is
-    only compared with that one.
+    held. Recoveries are compared among those whose views were right afterwards. A single run is
+    compared only if there are not two variants with more. Some figures are compared only between
+    variants of one class (`Metric.alike`). With `baseline`, each variant is only compared with that
+    one.
 
     One call is one family of Holm's procedure.
     """
@@ -312,7 +313,9 @@ class Samples:
             for load, all_held in self._held[name].items()
             if all_held and not load.profile
         )
-        by_all = {load for load, count in held.items() if count == len(self.ranked)}
+        # Some may have been measured at saturation only.
+        at_loads = [name for name in self.ranked if self._held[name]]
+        by_all = {load for load, count in held.items() if count == len(at_loads)}
         rates = [load for load in by_all if load.share is None and not self.idle_at(load)]
         shares = [load for load in held if LEAST_SHARE <= (load.share or 0) <= RANKED_SHARE]
         most = [
@@ -403,6 +406,9 @@ class Samples:
             for key in keys
             if key in self.by_key and self.by_key[key].held and not self.is_wrong(key)
         }
+        # A single run would stand beside the best without a difference claimed, whatever its value.
+        repeated = {name: estimate for name, estimate in known.items() if estimate.n > 1}
+        known = repeated if len(repeated) > 1 else known
         sign = -1 if metric.better == "more" else 1
         order = tuple(sorted(known, key=lambda name: (sign * known[name].mean, name)))
         pairs = {

@@ -233,6 +233,15 @@ def test_one_run_claims_nothing_even_beside_repeats() -> None:
     assert not claim([*rows_of(rng, "a"), *one], CAPACITY).pairs["b", "a"].claimed
 
 
+def test_one_run_is_not_compared_where_others_were_repeated_and_limits_no_load() -> None:
+    rng = default_rng(1)
+    repeated = [*rows_of(rng, "a"), *rows_of(rng, "b", {"capacity_per_s": 2})]
+    one = [each for each in rows_of(rng, "c", {"capacity_per_s": 3}, repeats=1) if not each.load]
+    made = claim([*repeated, *one], CAPACITY)
+    assert (made.order, made.leaders) == (("b", "a"), ("b",))
+    assert Load(60_000) in {each.load for each in claims([*repeated, *one])}
+
+
 def test_a_void_window_is_not_compared() -> None:
     rng = default_rng(1)
     clear = rows_of(rng, "b", {"capacity_per_s": 3})
