@@ -87,7 +87,7 @@ def test_a_recovery_is_shown_with_what_was_to_restore_and_what_was_wrong_afterwa
     recovery_of_swift = rows["recovery from a kill, s"]
     assert recovery_of_swift.startswith("[Swift <b>&][2] 30.0")
     assert recovery_of_swift.endswith(" with 2,000,000 events before the kill")
-    assert rows["answers"].endswith("; after a kill, all in 2 of 3 runs")
+    assert rows["answers"].endswith("; all after 2 of 3 kills")
 
 
 def test_who_holds_no_rate_within_a_bound_is_named() -> None:

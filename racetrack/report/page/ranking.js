@@ -151,7 +151,7 @@ const cells = (row) => {
     element(
       "td",
       { role: "cell", class: row.is_wrong ? "bad" : "", "data-title": "answers" },
-      row.answers,
+      element(row.is_wrong ? "b" : "small", {}, row.answers),
     ),
     element(
       "td",
