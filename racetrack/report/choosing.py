@@ -73,6 +73,7 @@ BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each qu
 AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)  # what is shown of rates that engines shared
 IDLE = " (below 10 %)"  # of its capacity
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
+NEAR = 1.1  # rates closer than that are not told apart
 
 
 def choosing_page(ranked_places: Sequence[Standing], root: str, engines: Mapping[str, str]) -> str:
@@ -123,7 +124,7 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
 def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
     """Return a question, and who answers it best."""
     at = f" at {claim.load}" if claim.load else ""
-    own = ", each its own" if claim.load and claim.load.share else ""
+    own = ", at different rates" if claim.load and claim.load.share else ""
     question = f"{claim.metric.best}{at}{own}"
     best, *others = claim.order
     without = _not_in_order(standing, claim, links)
@@ -194,9 +195,11 @@ def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str,
         texts = []
         for name in standing.names:
             highest, lower = _highest(standing, name, limit_ms)
-            above = lower.count(False)
+            above, brief = lower.count(False), _highest_window(standing, name, limit_ms)
             exception = f" (above it in {above} of {len(lower)} windows at lower rates)"
+            further = f", and {significant(brief)}/s for a shorter time"
             most = f"{significant(highest)}/s{exception if above else ''}"
+            most += further if brief > NEAR * highest else ""
             texts.append(f"{links[name]} {most if highest else 'none'}")
         if standing.loads_of(VIEW_LAG_P99):
             yield f"{limit_ms / 1000:g} s", "; ".join(texts)
@@ -204,15 +207,20 @@ def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str,
 
 def _highest(standing: Standing, name: str, limit_ms: float) -> tuple[float, list[bool]]:
     """Return the highest rate that an engine held within a limit of the view lag, 0 if there is
-    none: what a search found, or else the highest at which it was in all windows, with whether it
-    was in each window at a lower rate. Rates from the first on at which most windows were above the
-    limit do not count."""
-    if found := standing.estimate(name, sustained(limit_ms), None):
-        return found.mean, []
+    none: what a search found, or else the highest of windows; with whether it was within the limit
+    in each window at a lower rate."""
+    found = standing.estimate(name, sustained(limit_ms), None)
+    highest = found.mean if found else _highest_window(standing, name, limit_ms)
     windows = sorted(_windows(standing, name, limit_ms))
-    some = list(takewhile(lambda each: 2 * each[1].count(True) >= len(each[1]), windows))
-    highest = max((rate for rate, within in some if all(within)), default=0)
-    return highest, [one for rate, within in some if rate < highest for one in within]
+    return highest, [one for rate, within in windows if rate < highest for one in within]
+
+
+def _highest_window(standing: Standing, name: str, limit_ms: float) -> float:
+    """Return the highest rate at which an engine was within a limit in all windows, 0 if there is
+    none. Rates from the first on at which most windows were above the limit do not count."""
+    windows = sorted(_windows(standing, name, limit_ms))
+    some = takewhile(lambda each: 2 * each[1].count(True) >= len(each[1]), windows)
+    return max((rate for rate, within in some if all(within)), default=0.0)
 
 
 def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float, list[bool]]]:

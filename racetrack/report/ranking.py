@@ -110,7 +110,7 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     if estimate is None:
         has_rates = standing.estimate(name, metrics.CPU_PER_MILLION, HALF)
         is_base = column.metric == metrics.BASE_CPU
-        why = "its CPU use is not on a line" if is_base and has_rates else "not measured"
+        why = "CPU use not linear in rate" if is_base and has_rates else "not measured"
         return {"text": "", "sure": why, "whole": "", "value": None}
     number = f"{'≥ ' if estimate.at_least else ''}{significant(estimate.mean)}"
     why_not = _why_not_comparable(standing, name, column, estimate)
@@ -129,7 +129,7 @@ def _why_not_comparable(standing: Standing, name: str, column: Column, estimate:
     if standing.samples.is_wrong((name, column.metric.key, column.load)):
         return "views were wrong"
     if not standing.has_held(name, column.load):
-        return "did not hold this load"
+        return "fell behind, or lag above 5 s"
     is_resolved = None not in (estimate.low, estimate.high)
     if estimate.n == 1 or estimate.at_limit or is_resolved:
         return ""

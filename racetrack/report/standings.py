@@ -268,7 +268,7 @@ def answers_after_kills(result: EngineResult) -> str:
     """Return after how many kills all views were right; empty if none were checked."""
     key = metrics.WRONG_VIEWS.key
     wrong = [window.figures[key] for window in result.windows if key in window.figures]
-    return f"; all after {wrong.count(0)} of {len(wrong)} kills" if wrong else ""
+    return f"; right after {wrong.count(0)} of {len(wrong)} kills" if wrong else ""
 
 
 def _views_of(result: EngineResult) -> str:
