@@ -406,7 +406,7 @@ class Samples:
             for key in keys
             if key in self.by_key and self.by_key[key].held and not self.is_wrong(key)
         }
-        # A single run would stand beside the best without a difference claimed, whatever its value.
+        # No difference from a single run can be claimed: it would always tie with the best.
         repeated = {name: estimate for name, estimate in known.items() if estimate.n > 1}
         known = repeated if len(repeated) > 1 else known
         sign = -1 if metric.better == "more" else 1

@@ -24,7 +24,7 @@ from racetrack.metrics import (
     sustained,
 )
 from racetrack.report.render import markdown_table
-from racetrack.report.sheet import answers, format_estimate, format_factor
+from racetrack.report.sheet import answers, format_estimate, format_factor, sign_of
 from racetrack.report.standings import (
     HALF,
     MATRIX,
@@ -47,7 +47,7 @@ figures, versions and commands.
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
    all events and follows changes; [ads](workloads.md#ads) counts in windows{ads}; of
    [nexmark](nexmark.md), take the query.
-2. **Look at what else to know**, below the figures: engines of different
+2. **Look at what else to know**: engines of different
    [classes](engines.md#classes) do different work. Some classes are settings: what a
    [killed engine does](faults.md), and where Deephaven's views live.
 3. **Compare at your rate, per core**: a share of a higher capacity is a higher rate, and the cost
@@ -62,10 +62,10 @@ figures, versions and commands.
 **Bold** is better by [one rule](compare.md#when-engines-differ). “~”: interval over ± 15 %. View
 lag is the age of the oldest event that a client has not received in the slowest view; p99: 99 % of
 the time it is lower. Capacity, or saturation throughput, is what an engine processes while input
-always waits; a load is held if the engine is not seen to fall behind in 40 s and its p99 stays
-within 5 s. “≥”: something other than the engine was the limit, so it may belong further ahead, and
-its shares of capacity are lower than they say; of a recovery time: the lag was not normal yet when
-the run ended. “Below 10 %”: the rate is below a tenth of the engine's capacity, so no best is
+always waits; a load is held if the engine is not seen to fall behind in 40 s (search: 90 s) and
+its p99 stays within 5 s. “≥”: something other than the engine was the limit, so it may rank higher,
+and its shares of capacity are lower than they say; of a recovery time: the lag was not normal yet
+when the run ended. “Below 10 %”: the rate is below a tenth of the engine's capacity, so no best is
 named. Base CPU is extrapolated to rate 0; costs leave out the broker.
 """
 NO_RESULTS = " (no results yet)"
@@ -73,7 +73,7 @@ BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each qu
 AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)  # what is shown of rates that engines shared
 IDLE = " (below 10 %)"  # of its capacity
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
-NEAR = 1.1  # rates closer than that are not told apart
+FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
 
 
 def choosing_page(ranked_places: Sequence[Standing], root: str, engines: Mapping[str, str]) -> str:
@@ -158,11 +158,10 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
     """Return a figure with its unit; at a share of capacity, with the rate that this was; a
     throughput with the highest rate that was held."""
     estimate = claim.estimates[name]
-    sign = f"{'≥ ' if estimate.at_least else ''}{'~' if estimate.is_imprecise else ''}"
-    text = f"{sign}{claim.metric.text(rounded(estimate.mean))}"
+    text = f"{sign_of(estimate)}{claim.metric.text(rounded(estimate.mean))}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:
-        highest, _ = _highest(standing, name, LIMITS_MS[-1])
+        highest = _highest(standing, name, LIMITS_MS[-1])
         return f"{text}; held {significant(highest)}/s" if highest else text
     if not claim.load or not claim.load.share or not achieved:
         return text
@@ -194,25 +193,25 @@ def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str,
     for limit_ms in LIMITS_MS:
         texts = []
         for name in standing.names:
-            highest, lower = _highest(standing, name, limit_ms)
-            above, brief = lower.count(False), _highest_window(standing, name, limit_ms)
+            highest = _highest(standing, name, limit_ms)
+            brief = _highest_window(standing, name, limit_ms)
+            windows = _windows(standing, name, limit_ms)
+            lower = [one for rate, within in windows if rate < highest for one in within]
+            above = lower.count(False)
             exception = f" (above it in {above} of {len(lower)} windows at lower rates)"
             further = f", and {significant(brief)}/s for a shorter time"
             most = f"{significant(highest)}/s{exception if above else ''}"
-            most += further if brief > NEAR * highest else ""
+            most += further if brief > FURTHER * highest else ""
             texts.append(f"{links[name]} {most if highest else 'none'}")
         if standing.loads_of(VIEW_LAG_P99):
             yield f"{limit_ms / 1000:g} s", "; ".join(texts)
 
 
-def _highest(standing: Standing, name: str, limit_ms: float) -> tuple[float, list[bool]]:
+def _highest(standing: Standing, name: str, limit_ms: float) -> float:
     """Return the highest rate that an engine held within a limit of the view lag, 0 if there is
-    none: what a search found, or else the highest of windows; with whether it was within the limit
-    in each window at a lower rate."""
+    none: what a search found, or else the highest of windows."""
     found = standing.estimate(name, sustained(limit_ms), None)
-    highest = found.mean if found else _highest_window(standing, name, limit_ms)
-    windows = sorted(_windows(standing, name, limit_ms))
-    return highest, [one for rate, within in windows if rate < highest for one in within]
+    return found.mean if found else _highest_window(standing, name, limit_ms)
 
 
 def _highest_window(standing: Standing, name: str, limit_ms: float) -> float:

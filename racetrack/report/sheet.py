@@ -293,6 +293,11 @@ def is_noise(metric: Metric, estimate: Estimate) -> bool:
     return metric in DIFFERENCES and estimate.mean < 0
 
 
+def sign_of(estimate: Estimate) -> str:
+    """Return what stands before a mean: `≥` for a lower bound, `~` if it is imprecise."""
+    return f"{'≥ ' if estimate.at_least else ''}{'~' if estimate.is_imprecise else ''}"
+
+
 def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
     """Format an estimate: `41.0 ± 2.3`, `~41.0 (30.1 to 60.2)` if it is imprecise, or `41.0 (not
     resolved)` with the reason, if that is not the number of repeats."""
@@ -300,8 +305,7 @@ def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
         return ""
     if is_noise(metric, estimate):
         return ABOUT_0
-    sign = f"{'≥ ' if estimate.at_least else ''}{'~' if estimate.is_imprecise else ''}"
-    mean = f"{sign}{metric.number(rounded(estimate.mean))}"
+    mean = f"{sign_of(estimate)}{metric.number(rounded(estimate.mean))}"
     if estimate.at_limit or (estimate.n == 1 and None in (estimate.low, estimate.high)):
         return mean
     if estimate.low is None or estimate.high is None:

@@ -336,12 +336,26 @@ class PhaseRun:
         if is_above and not (capacity and capacity.at_least):
             remark = "(not offered, since it is above the capacity)"
             self._keep(_not_reached(window, verdict=str(VerdictKind.FELL_BEHIND), remark=remark))
-        elif (room := self._room(phase, window.per_s or 0)) == "here":
-            self._repeated(partial(self._at_rate, window, phase, window.per_s or 0))
-        elif room == "elsewhere":
-            self.without_room = True
         else:
-            self._keep(_not_reached(window, outcome=room))
+            self._offered(window, phase)
+
+    def _offered(
+        self, window: PlannedWindow, phase: Window, bound_ms: float = math.inf
+    ) -> WindowRecord | None:
+        """Measure a window at a rate, or say why its events have no room. Return None if they have
+        room on another stack only (`without_room`)."""
+        per_s = window.per_s or 0
+        room = self._room(phase, per_s)
+        if room == "elsewhere":
+            self.without_room = True
+            return None
+        if room != "here":
+            made = _not_reached(window, outcome=room)
+            self._keep(made)
+            return made
+        if window.is_trial:
+            drain(self._load, per_s)
+        return self._repeated(partial(self._at_rate, window, phase, per_s, bound_ms))
 
     def _room(self, phase: Window, per_s: int) -> str:
         """Return where the events of a load have room on the engine's heap: `here`, or `elsewhere`
@@ -519,12 +533,11 @@ class PhaseRun:
         descent, start_ms, voids = Descent(bounds_ms), self._clock.now_ms(), list[str]()
         drain(self._load, round(capacity_per_s))
         while trial := descent.wanted():
-            window = _trial_window(trial, phase, capacity_per_s)
+            window, at = _trial_window(trial, phase, capacity_per_s)
             if not (made := self._known.get(window.name)):
                 if not self._has_time_for_trial(phase):
                     break
-                if not (made := self._tried(window, trial.bound_ms)):
-                    self.without_room = True
+                if not (made := self._offered(window, at, trial.bound_ms)):
                     return
                 if is_void(made.outcome):
                     voids.append(made.outcome)
@@ -549,20 +562,6 @@ class PhaseRun:
                 remark="; ".join([*texts, *([over] if is_over else [])]),
             )
         )
-
-    def _tried(self, window: PlannedWindow, bound_ms: float) -> WindowRecord | None:
-        """Return the window of a trial; None if its events have room on another stack only."""
-        phase, per_s = window.phase, window.per_s or 1
-        assert isinstance(phase, Window)  # noqa: S101
-        room = self._room(phase, per_s)
-        if room == "elsewhere":
-            return None
-        if room != "here":
-            made = _not_reached(window, outcome=room)
-            self._keep(made)
-            return made
-        drain(self._load, per_s)
-        return self._repeated(partial(self._at_rate, window, phase, per_s, bound_ms))
 
     def _has_time_for_trial(self, phase: Search) -> bool:
         """Return whether another trial and the phases after the search fit in the time. The time of
@@ -593,10 +592,12 @@ def _required(per_s: float | None, window: PlannedWindow) -> float:
     return per_s
 
 
-def _trial_window(trial: Trial, phase: Search, capacity_per_s: float) -> PlannedWindow:
+def _trial_window(
+    trial: Trial, phase: Search, capacity_per_s: float
+) -> tuple[PlannedWindow, Window]:
     at = Window(window=phase.trial_s, settle=phase.settle_s)
     load = load_of(f"{100 * trial.share:g}%")
-    return PlannedWindow(at, load, share_of(capacity_per_s, trial.share), is_trial=True)
+    return PlannedWindow(at, load, share_of(capacity_per_s, trial.share), is_trial=True), at
 
 
 def _describe(reached: Sustained, capacity_per_s: float) -> str:
