@@ -259,12 +259,24 @@ profile_views_per_minute_last_10 = (
 
 # `profile_views`: the last ten views of each owner's profile, or all if there are fewer. Last means
 # the greatest (received_at, partition, offset), which is unique even if times are equal.
+# `tail_by(10, "owner_id")` gives the same rows, but its columns stay formulas: each reading of a
+# cell cuts the ten out of all views of the owner again, and the join below reads all ten at each
+# change: four fifths of the server's time at 13,000 to 40,000 events/s. `update` stores arrays.
+stored_as = {"viewer_id": "long", "received_at": "Instant", "partition": "int", "offset": "long"}
 profile_views = (
     profile_pageviews.view(
         ["owner_id = target_id", "viewer_id = user_id", "received_at", "partition", "offset"]
     )
     .sort(["received_at", "partition", "offset"])
-    .tail_by(10, "owner_id")
+    .group_by("owner_id")
+    .update(
+        [
+            f"{name} = ({kind}[]) {name}"
+            f".subVector(max(0, {name}.intSize() - 10), {name}.intSize()).toArray()"
+            for name, kind in stored_as.items()
+        ]
+    )
+    .ungroup()
 )
 
 # `profile_views_enriched`: each row of profile_views with the emails of owner and viewer. The email
