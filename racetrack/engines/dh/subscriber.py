@@ -145,12 +145,13 @@ def write(updates: Iterable[Update | Failed]) -> None:
 
 
 class Subscription:
-    """A subscription to all columns and rows of a table. Its updates are written by a thread."""
+    """A subscription to all rows of a table, in the needed columns. Its updates are written by a
+    thread."""
 
     def __init__(self, table: "Table", followed: Followed) -> None:
         names = [field.name for field in table.schema or ()]
-        self._table, self._followed = _receivable(table), followed
         self._columns = [name_there(column, names) for column in followed.columns]
+        self._table, self._followed = _receivable(table, self._columns), followed
         self._tries, self._has_begun = 0, False
         self._failure: Exception | None = None
         self._handle: TableListenerHandle | None = None
@@ -200,15 +201,17 @@ class Subscription:
         self._failure = error
 
 
-def _receivable(table: "Table") -> "Table":
-    """Return a table with the same rows and columns that the ticking client can receive: with texts
-    for BigDecimal, for which it has no type."""
+def _receivable(table: "Table", columns: Collection[str]) -> "Table":
+    """Return a table with the same rows and some of its columns that the ticking client can
+    receive: with texts for BigDecimal, for which it has no type. With all columns of the shop's
+    views, the client would be slower than the server."""
     return table.view(
         [
             f"{field.name} = {field.name} == null ? null : {field.name}.toPlainString()"
             if is_decimal(field)
             else field.name
             for field in table.schema or ()
+            if field.name in columns
         ]
     )
 
