@@ -23,7 +23,7 @@ FOREIGN_WITHIN_PCT = 2.5
 RECOVERY_WITHIN_S = 1.0
 # Costs vary by a few percent from run to run, so more digits would be noise.
 DIGITS = 3
-NOT_MEASURED = "n/a"
+NOT_MEASURED, NEVER = "n/a", "never"
 # Formats of values by unit; values of other units have DIGITS significant digits.
 FORMS = {
     "% of a core": "{:,.1f}",
@@ -93,16 +93,19 @@ class Metric:
         return self.form or FORMS.get(self.unit, "")
 
     def number(self, value: float | None) -> str:
-        """Format a value without its unit; `n/a` if it was not measured."""
+        """Format a value without its unit; `n/a` if it was not measured, `never` for an infinite
+        time until something happens."""
         if value is None:
             return NOT_MEASURED
+        if self.unit in ("s", "min") and math.isinf(value):
+            return NEVER
         form = self.number_form
         return form.format(value) if form and math.isfinite(value) else significant(value)
 
     def text(self, value: float | None) -> str:
         """Format a value with its unit."""
-        space = "" if self.unit.startswith("/") else " "
-        return NOT_MEASURED if value is None else f"{self.number(value)}{space}{self.unit}"
+        number, space = self.number(value), "" if self.unit.startswith("/") else " "
+        return number if number in (NOT_MEASURED, NEVER) else f"{number}{space}{self.unit}"
 
 
 def significant(value: float, digits: int = DIGITS) -> str:
@@ -495,7 +498,7 @@ MEMORY_FULL_AFTER = _metric(
     "min",
     "At half of the capacity: minutes after the first warm-up until the engine's heap would be full"
     " of live objects, if these keep growing per event as they did until the end of saturation;"
-    " infinite if they did not grow by 1 % of the heap, n/a without a JVM.",
+    " never if they did not grow by 1 % of the heap, n/a without a JVM.",
     per="saturation",
     form="{:,.0f}",
     columns="run",

@@ -5,11 +5,11 @@ than fast, comes from their classes.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from statistics import fmean
 
-from racetrack.analysis.claims import Claim, Estimate
+from racetrack.analysis.claims import Claim, Estimate, WhyNot
 from racetrack.analysis.table import Load
 from racetrack.metrics import (
     ACHIEVED,
@@ -41,8 +41,8 @@ INTRODUCTION = """# Choosing an engine
 
 <!-- Generated from results/ by `./race publish`. Do not edit. -->
 
-Which engine for which job, by the [results](results.md), which have the caveats. Names link to
-figures, versions and commands.
+Which engine for which job, by the [results](results.md), which have the caveats and other machines:
+here each workload has the one measured last. Names link to figures, versions and commands.
 
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
    all events and follows changes; [ads](workloads.md#ads) counts in windows{ads}; of
@@ -65,8 +65,8 @@ the time it is lower. Capacity, or saturation throughput, is what an engine proc
 always waits; a load is held if the engine is not seen to fall behind in 40 s (search: 90 s) and
 its p99 stays within 5 s. “≥”: something other than the engine was the limit, so it may rank higher,
 and its shares of capacity are lower than they say; of a recovery time: the lag was not normal yet
-when the run ended. “Below 10 %”: the rate is below a tenth of the engine's capacity, so no best is
-named. Base CPU is extrapolated to rate 0; costs leave out the broker.
+when the run ended. “Below 10 %” of an engine's capacity, no best is named. Base CPU is extrapolated
+to rate 0; costs leave out the broker.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
@@ -79,11 +79,12 @@ FURTHER = 1.1  # a window is named beside a search if its rate was so many times
 def choosing_page(ranked_places: Sequence[Standing], root: str, engines: Mapping[str, str]) -> str:
     """Return docs/choosing.md. `root` is the path of `results/` relative to the page; `engines` are
     the titles of all engines by their names."""
+    shown = _measured_last(families(ranked_places))
     files = [
         result.file_name
-        for standing in ranked_places
-        for result in standing.results
-        if not standing.queries  # results.md links them
+        for family in shown
+        for result in family[0].results
+        if not family[0].queries  # results.md links them
     ]
     labels = {file: label for label, file in enumerate(files, 1)}
     targets = "".join(f"[{label}]: {root}/{file}\n" for file, label in labels.items())
@@ -91,12 +92,25 @@ def choosing_page(ranked_places: Sequence[Standing], root: str, engines: Mapping
     others = ", ".join(title for name, title in engines.items() if name not in measured)
     missing = f"\nNot measured yet: {others}.\n" if others else ""
     sections = "".join(
-        _by_query(family) if family[0].queries else _section(family[0], labels)
-        for family in families(ranked_places)
+        _by_query(family) if family[0].queries else _section(family[0], labels) for family in shown
     )
     workloads = {standing.family[0] for standing in ranked_places}
     introduction = INTRODUCTION.replace("{ads}", "" if "ads" in workloads else NO_RESULTS)
     return f"{introduction}{missing}{sections}\n{targets}".rstrip()
+
+
+def _measured_last(found: Iterable[Sequence[Standing]]) -> list[Sequence[Standing]]:
+    """Return for each workload the family that was measured last."""
+    last: dict[str, Sequence[Standing]] = {}
+    for family in found:
+        workload, _ = family[0].family
+        if _until(family) > _until(last.get(workload, ())):
+            last[workload] = family
+    return list(last.values())
+
+
+def _until(family: Sequence[Standing]) -> str:
+    return max((result.measured_until for one in family for result in one.results), default="")
 
 
 def _section(standing: Standing, labels: Mapping[str, int]) -> str:
@@ -146,12 +160,13 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
 
 
 def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
-    """Return who has no place in the order of a claim: without a rate, or not compared."""
-    names = [name for name in standing.samples.ranked if name not in claim.order]
-    none = [links[name] for name in names if standing.is_below_search(name, claim.metric)]
-    others = [links[name] for name in names if links[name] not in none]
-    texts = {"below 5 % of its capacity": none, "not compared": others}
-    return "".join(f"; {text}: {', '.join(those)}" for text, those in texts.items() if those)
+    """Return who has no place in the order of a claim, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for name in standing.samples.ranked:
+        if name not in claim.order:
+            reason = standing.why_not_compared(name, claim.metric, claim.load) or WhyNot.ONE_RUN
+            reasons.setdefault(reason, []).append(links[name])
+    return "".join(f"; {reason}: {', '.join(those)}" for reason, those in reasons.items())
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
@@ -257,13 +272,9 @@ def _facts(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, 
 
 def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
     """Return when the heap is full, with the rate and the number of events for which this holds."""
-    if math.isinf(minutes.mean):
-        return "never: it does not grow"
-    text, rate = (
-        format_estimate(MEMORY_FULL_AFTER, minutes),
-        standing.estimate(name, ACHIEVED, HALF),
-    )
-    if not rate:
+    text = format_estimate(MEMORY_FULL_AFTER, minutes)
+    rate = standing.estimate(name, ACHIEVED, HALF)
+    if not rate or math.isinf(minutes.mean):
         return text
     millions = rate.mean * minutes.mean * 60 / 1e6
     return f"{significant(millions, 2)} million events: {text} at {significant(rate.mean)}/s"

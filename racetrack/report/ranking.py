@@ -12,7 +12,7 @@ from typing import Any
 from racetrack import config, metrics
 from racetrack.analysis.claims import Estimate, WhyNot
 from racetrack.analysis.table import Load, rows_of_result
-from racetrack.metrics import CLIENT_CPU, Metric, rounded, significant
+from racetrack.metrics import CLIENT_CPU, NEVER, Metric, rounded, significant
 from racetrack.report.html import environment, joined, own_file
 from racetrack.report.sheet import ABOUT_0, answers, format_estimate, is_noise
 from racetrack.report.standings import (
@@ -105,15 +105,13 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     whole interval, and the value to sort by (None: at the end, for what is not comparable). It is
     rounded, since the last digit of a mean depends on the machine that computes it."""
     estimate = standing.estimate(name, column.metric, column.load)
-    if standing.is_below_search(name, column.metric):
+    why_not = standing.why_not_compared(name, column.metric, column.load)
+    if why_not == BELOW_SEARCH:
         return {"text": "< 5 %", "sure": "of capacity", "whole": BELOW_SEARCH, "value": None}
     if estimate is None:
-        has_rates = standing.estimate(name, metrics.CPU_PER_MILLION, HALF)
-        is_base = column.metric == metrics.BASE_CPU
-        why = "CPU use not linear in rate" if is_base and has_rates else "not measured"
-        return {"text": "", "sure": why, "whole": "", "value": None}
-    number = f"{'≥ ' if estimate.at_least else ''}{significant(estimate.mean)}"
-    why_not = _why_not_comparable(standing, name, column, estimate)
+        return {"text": "", "sure": why_not, "whole": "", "value": None}
+    mean = significant(estimate.mean) if math.isfinite(estimate.mean) else NEVER
+    number = f"{'≥ ' if estimate.at_least else ''}{mean}"
     rate = standing.estimate(name, metrics.ACHIEVED, HALF) if column.metric in AT_RATE else None
     at_rate = f"at {significant(rate.mean)}/s" if rate and math.isfinite(estimate.mean) else ""
     return {
@@ -122,18 +120,6 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
         "whole": format_estimate(column.metric, estimate),
         "value": None if why_not or not math.isfinite(estimate.mean) else rounded(estimate.mean, 4),
     }
-
-
-def _why_not_comparable(standing: Standing, name: str, column: Column, estimate: Estimate) -> str:
-    """Return why a figure can't be ordered among those of others; empty if it can."""
-    if standing.samples.is_wrong((name, column.metric.key, column.load)):
-        return "views were wrong"
-    if not standing.has_held(name, column.load):
-        return "fell behind, or lag above 5 s"
-    is_resolved = None not in (estimate.low, estimate.high)
-    if estimate.n == 1 or estimate.at_limit or is_resolved:
-        return ""
-    return f"not resolved: {estimate.why_not}"
 
 
 def _sureness(estimate: Estimate) -> str:

@@ -164,6 +164,24 @@ class Standing:
             and not any(metric.key in {*row.values, *row.at_least} for row in searches)
         )
 
+    def why_not_compared(self, name: str, metric: Metric, load: Load | None) -> str:
+        """Return why a figure has no place in an order; empty if it has."""
+        if self.is_below_search(name, metric):
+            return BELOW_SEARCH
+        estimate = self.estimate(name, metric, load)
+        if estimate is None:
+            is_base = metric == metrics.BASE_CPU
+            has_rates = is_base and self.estimate(name, metrics.CPU_PER_MILLION, HALF)
+            return "CPU use not linear in rate" if has_rates else "not measured"
+        if self.samples.is_wrong((name, metric.key, load)):
+            return "views were wrong"
+        if not self.has_held(name, load):
+            return "fell behind, or lag above 5 s"
+        is_resolved = None not in (estimate.low, estimate.high)
+        if estimate.n == 1 or estimate.at_limit or is_resolved:
+            return ""
+        return f"not resolved: {estimate.why_not}"
+
     def leaders(self, column: Column, among: Collection[str]) -> tuple[str, ...]:
         """Return the best of some results in a column, and all from which no difference is claimed
         to it; empty if no difference is claimed at all."""
