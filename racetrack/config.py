@@ -487,6 +487,15 @@ def of_other_engines(*engines: str) -> frozenset[str]:
     return frozenset(name for other in others for name in of_engine(other))
 
 
+def cores_of(settings: Mapping[str, object], service: str) -> str:
+    """Return the cores of a service, by settings as they are recorded (`for_record`), in the syntax
+    of ENGINE_CPUS; empty means all."""
+    if plugins.service_module(service):
+        return str(settings["engine_cpus"])
+    own = {"broker": "broker_cpus", "loadgen": "loadgen_cpus"}.get(service, "harness_cpus")
+    return str(settings[own] or settings["harness_cpus"])
+
+
 def load(overrides: Mapping[str, str] | None = None) -> Settings:
     """Return the settings from all `.env` files and the environment.
 

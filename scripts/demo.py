@@ -304,8 +304,8 @@ dd_flagged_profiles = (
 )
 
 # `dd_flagged_profile_view`: all rows of pageviews_stg, old and new, BY flagged users. `where_in`
-# scans the history once per newly flagged user. A join would maintain an index of all pageviews by
-# user, but only few users are flagged.
+# scans the history once per update cycle that flags users. A join would keep an index of all
+# pageviews by user, but only few users are flagged.
 dd_flagged_profile_view = pageviews_stg.where_in(dd_flagged_profiles, "user_id")
 
 # ---- High-value users, sent back to Kafka --------------------------------------------------------

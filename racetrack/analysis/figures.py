@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from racetrack.analysis import curves, noise, raw, recovery, views
+from racetrack.analysis import curves, limits, noise, raw, recovery, views
 from racetrack.analysis.curves import Curves, deleted_unread
 from racetrack.analysis.lag import age, littles_law, littles_law_warning, window_writes
 from racetrack.analysis.verdict import decide_together, judge
@@ -25,6 +25,7 @@ from racetrack.results.figures import (
     StartLag,
     TopStatistics,
     Verdict,
+    VerdictKind,
     ViewLag,
 )
 from racetrack.results.folder import read_run
@@ -93,6 +94,8 @@ def results_of(folder: Path, run: RunRecord) -> Results:
         top=top(folder, measured),
         noise=noise.over(raw.noise(folder), start_ms, end_ms),
     )
+    if busy := limits.busy_cores(folder, run, window):
+        figures.verdict = _without_blame(figures.verdict, busy)
     if ahead_ms := most_ahead_ms(delays, start_ms, end_ms):
         figures.verdict = _warned(figures.verdict, AHEAD.format(ahead_ms))
     if not figures.deleted_unread_events:
@@ -134,6 +137,16 @@ def _with_effects(
 def window_of(verdict: Verdict) -> Window:
     """Return the window that a verdict judged."""
     return Window(start_ms=verdict.from_ms, end_ms=verdict.until_ms)
+
+
+def _without_blame(verdict: Verdict, busy: str) -> Verdict:
+    """Return the verdict of a window in which cores of everything but the engine were busy, and the
+    engine's were not: a growing lag then may be that of the client that follows the views."""
+    grows = verdict.kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED) and verdict.measured
+    if not grows:
+        return _warned(verdict, f"The lag may include waiting for the harness: {busy}.")
+    reason = f"The harness may be the bottleneck: {busy}. Otherwise: {verdict.reason}"
+    return verdict.model_copy(update={"kind": VerdictKind.HARNESS_BOUND, "reason": reason})
 
 
 def _warned(verdict: Verdict, warning: str) -> Verdict:

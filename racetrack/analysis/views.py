@@ -39,6 +39,7 @@ ORDER = (
     VerdictKind.FELL_BEHIND,
     VerdictKind.GENERATOR_BOUND,
     VerdictKind.BROKER_BOUND,
+    VerdictKind.HARNESS_BOUND,
     VerdictKind.UNDECIDED,
     VerdictKind.KEPT_UP,
 )

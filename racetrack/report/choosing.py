@@ -41,8 +41,8 @@ INTRODUCTION = """# Choosing an engine
 
 <!-- Generated from results/ by `./race publish`. Do not edit. -->
 
-Which engine for which job, by the [results](results.md), which have the caveats and other machines:
-here each workload has the one measured last. Names link to figures, versions and commands.
+Which engine for which job, by the [results](results.md), which have the caveats. Each workload is
+shown on the machine measured last. Names link to figures and commands.
 
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
    all events and follows changes; [ads](workloads.md#ads) counts in windows{ads}; of

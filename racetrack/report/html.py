@@ -48,6 +48,7 @@ SIGNS = {
     "undecided": "?",
     "generator-bound": "⊘",
     "broker-bound": "⊘",
+    "harness-bound": "⊘",
     "failed": "!",
     "right": "✓",
     "wrong": "✗",

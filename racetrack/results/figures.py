@@ -109,11 +109,14 @@ class VerdictKind(StrEnum):
     FELL_BEHIND = "fell behind"
     GENERATOR_BOUND = "generator-bound"
     BROKER_BOUND = "broker-bound"
+    HARNESS_BOUND = "harness-bound"
     UNDECIDED = "undecided"
 
 
 # Verdicts that name another component than the engine.
-BOUND_BY_OTHERS = frozenset({VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND})
+BOUND_BY_OTHERS = frozenset(
+    {VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND, VerdictKind.HARNESS_BOUND}
+)
 
 
 class Verdict(StrictModel):

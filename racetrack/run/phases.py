@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from racetrack import terminal
-from racetrack.analysis import figures, outcome, raw, windows
+from racetrack.analysis import figures, limits, outcome, raw, windows
 from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
@@ -419,7 +419,8 @@ class PhaseRun:
             made.at_least = tuple(
                 metric.key for metric in (LAG_P99, VIEW_LAG_P99) if metric.key in made.figures
             )
-            made.remark = f"stopped, since the lag was above {bound_ms / 1000:.3g} s for too long"
+            late = f"stopped, since the lag was above {bound_ms / 1000:.3g} s for too long"
+            made.remark = "; ".join(filter(None, [late, made.remark]))
         return made
 
     def _watch(self, for_s: float, start_ms: int, bound_ms: float) -> bool:
@@ -456,6 +457,7 @@ class PhaseRun:
             rate_set_ms=rate_set_ms,
             outcome=outcome.run_outcome(record, slow=self._why_slow(values.get(MEMORY_READ.key))),
             verdict=str(record.results.verdict.kind),
+            remark=limits.busy_cores(self._folder.path, record, within),
             figures=values | windows.broker_for_engine(values, self._earlier.broker_alone),
         )
 
@@ -483,8 +485,7 @@ class PhaseRun:
                     self._keep(self._capacity(window, self._last(within_s), work, why))
             raise
         work = self._load.work(within, phase.batch_s)
-        engine = read_run(self._folder.path).engine_services
-        made = self._capacity(window, within, work, self._load.limited_by(within, work, engine))
+        made = self._capacity(window, within, work, self._load.limited_by(within, work))
         if (minutes := self._full_after_min(work.work.per_s)) is not None:
             made.figures[MEMORY_FULL_AFTER.key] = minutes
         return made

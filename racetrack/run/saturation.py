@@ -2,18 +2,18 @@
 to 30 s of work remains, the end of warm-up, and draining."""
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from racetrack.analysis import capacity, curves, outcome, raw, views
+from racetrack.analysis import capacity, curves, limits, outcome, raw, views
 from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
+from racetrack.results.folder import read_run
 from racetrack.results.run import Window
-from racetrack.run import limits
 from racetrack.run.session import LoadSample, Session
 from racetrack.workloads.contract import workload_in
 
@@ -190,11 +190,11 @@ class SessionLoad:
         traced = [view for _, view in views.traced_curves(self._folder, count.partitions)]
         return traced or [count]
 
-    def limited_by(self, window: Window, made: MeasuredWork, engine: Collection[str]) -> str:
-        """Return what other than the engine, with the services `engine`, limited the throughput in
-        a window; "" if nothing did."""
+    def limited_by(self, window: Window, made: MeasuredWork) -> str:
+        """Return what other than the engine limited the throughput in a window; "" if nothing
+        did."""
         if made.work.is_capacity:
-            return limits.busy_cores(self._folder, self._settings, engine, window)
+            return limits.busy_cores(self._folder, read_run(self._folder), window)
         rates = curves.throughput(curves.read(self._folder), window.start_ms, window.end_ms)
         idle = f"it was idle for {100 * made.work.idle_share:.0f} % of the time"
         return f"{idle}, because {limits.too_slow(rates)}"

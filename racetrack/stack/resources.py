@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from racetrack import cgroups, plugins
-from racetrack.config import Settings, size_bytes
+from racetrack import cgroups
+from racetrack.config import Settings, cores_of, for_record, size_bytes
 from racetrack.errors import BusyError, UsageError
 from racetrack.host import usable_cores
 from racetrack.stack import jvm
@@ -24,14 +24,6 @@ SYSTEM_FOLDERS = ("/proc", "/sys", "/dev")
 # Errors when reading the files of a process that has ended; EINVAL while it is a zombie.
 ENDED = (errno.ENOENT, errno.ESRCH, errno.EINVAL)
 SHARED_MEMORY = "/dev/shm"  # noqa: S108
-
-
-def service_cores(settings: Settings, service: str) -> str:
-    """Return the cores of a service in the syntax of ENGINE_CPUS; empty means all."""
-    if plugins.service_module(service):
-        return settings.engine_cpus
-    own = {"broker": settings.broker_cpus, "loadgen": settings.loadgen_cpus}
-    return own.get(service) or settings.harness_cpus
 
 
 def apart(cores: Sequence[int]) -> dict[str, str]:
@@ -75,7 +67,7 @@ def pinned_command(settings: Settings, service: str, argv: Sequence[str]) -> Seq
     An engine without cores of its own gets all cores of the machine. Without wrapping, it would
     inherit the restriction to the harness's cores.
     """
-    own = service_cores(settings, service)
+    own = cores_of(for_record(settings), service)
     if not own and not settings.harness_cpus:
         return argv
     return ["taskset", "--cpu-list", own or _listed(usable_cores(), ","), *argv]

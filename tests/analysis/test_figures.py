@@ -212,3 +212,51 @@ def test_a_view_that_gets_ever_older_decides_though_the_count_is_current(tmp_pat
     assert verdict["kind"] == "fell behind"
     assert verdict["reason"].startswith("Fell behind: lag grows by")
     assert verdict["reason"].endswith("the slowest view decides: item_summary.pageviews")
+
+
+def with_cpu_use(folder: Path, pct: dict[str, float], cores: dict[str, str]) -> None:
+    """Rewrite a run's settings of cores, and the CPU use of its services in percent of a core."""
+    path = folder / "run.json"
+    run = json.loads(path.read_text())
+    run["engine_services"] = ["kstreams"]
+    run["settings"] = {"broker_cpus": "", "loadgen_cpus": "", **cores}
+    path.write_text(json.dumps(run))
+    (folder / "top_samples.log").unlink()
+    rows = [
+        f"{START_MS + 1000 * s},{service},{s * used / 100},{s * used / 100},0.1\n"
+        for s in range(32)
+        for service, used in pct.items()
+    ]
+    (folder / "usage.csv").write_text("at_ms,service,cpu_s,cpu_user_s,rss_gib\n" + "".join(rows))
+
+
+APART = {"engine_cpus": "1", "harness_cpus": "0"}
+
+
+@pytest.mark.parametrize(
+    ("pct", "cores", "verdict"),
+    [
+        ({"kstreams": 60, "broker": 66, "client": 31}, APART, "harness-bound"),
+        ({"kstreams": 99, "broker": 66, "client": 31}, APART, "fell behind"),
+        ({"kstreams": 60, "broker": 60, "client": 30}, APART, "fell behind"),
+        ({"broker": 66, "client": 31}, APART, "fell behind"),
+        ({"kstreams": 60, "broker": 66, "client": 31}, dict.fromkeys(APART, ""), "fell behind"),
+    ],
+)
+def test_an_engine_is_not_blamed_if_the_cores_of_others_were_busy(
+    folder: Path, pct: dict[str, float], cores: dict[str, str], verdict: str
+) -> None:
+    slow = synthetic.curves(synthetic.SyntheticRun(leak=0.2), np.random.default_rng(1))
+    synthetic.write(slow, folder)
+    with_cpu_use(folder, pct, cores)
+    found = figures.results(folder).verdict
+    assert found.kind == verdict
+    named = "core 0 had no idle time (broker 66 %, client 31 %), while the engine's cores had some"
+    assert (named in found.reason) == (verdict == "harness-bound")
+
+
+def test_an_engine_that_kept_up_beside_busy_cores_is_said_to_have_kept_up(folder: Path) -> None:
+    with_cpu_use(folder, {"kstreams": 60, "broker": 66, "client": 31}, APART)
+    found = figures.results(folder).verdict
+    assert found.kind == "kept up"
+    assert any("may include waiting for the harness" in text for text in found.warnings)

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from racetrack import config, terminal
+from racetrack.analysis.limits import too_slow
 from racetrack.analysis.table import Row, read
 from racetrack.cli.compare import outcome_code
 from racetrack.config import Settings
@@ -24,7 +25,6 @@ from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import PartOf, RunArguments
 from racetrack.run.experiment import run_once
 from racetrack.run.faults import parse
-from racetrack.run.limits import too_slow
 from racetrack.run.phases import rounded_down
 from racetrack.run.runner import (
     Runner,

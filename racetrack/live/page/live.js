@@ -59,6 +59,7 @@ const VERDICTS = {
   undecided: ["?", "open"],
   "generator-bound": ["⊘", "open"],
   "broker-bound": ["⊘", "open"],
+  "harness-bound": ["⊘", "open"],
   none: ["·", "muted"],
 };
 

@@ -1,15 +1,14 @@
-"""Limits of a capacity that are not the engine's: a generator or broker that is too slow, or a lack
-of CPU time on the cores of everything but the engine."""
+"""Limits that are not the engine's: a generator or broker that is too slow, or a lack of CPU time
+on the cores of everything but the engine."""
 
 from collections.abc import Collection
 from pathlib import Path
 
 from racetrack.analysis import raw
 from racetrack.analysis.verdict import RATE_TOLERANCE
-from racetrack.config import Settings
+from racetrack.config import cores_of
 from racetrack.results.figures import Throughput
-from racetrack.results.run import Window
-from racetrack.stack import resources
+from racetrack.results.run import RunRecord, Window
 from racetrack.units import parse_cores
 
 # Cores with less idle time are saturated. The kernel's accounting misses some of the time.
@@ -29,16 +28,18 @@ def too_slow(rates: Throughput) -> str:
     return f"generator and broker reached only {handed_over:,.0f}/s"
 
 
-def busy_cores(folder: Path, settings: Settings, engine: Collection[str], window: Window) -> str:
-    """Return which services saturated the cores that the engine does not use, while the engine's
-    own cores, those of its services `engine`, had idle time; "" if none did, or if cores are
-    shared."""
+def busy_cores(folder: Path, run: RunRecord, window: Window) -> str:
+    """Return which services saturated cores that the engine does not use, while the engine's own
+    cores had idle time; "" if none did, if cores are shared, or if the engine's use is unknown."""
+    if not run.settings.get("engine_cpus"):
+        return ""
     used: dict[frozenset[int], dict[str, float]] = {}
     for service, cpu_s in _cpu_s(folder, window).items():
-        if cores := frozenset(parse_cores(resources.service_cores(settings, service))):
+        if cores := frozenset(parse_cores(cores_of(run.settings, service))):
             used.setdefault(cores, {})[service] = cpu_s / (window.seconds * len(cores))
-    own = frozenset(parse_cores(settings.engine_cpus))
-    if not own or sum(used.get(own, {}).get(name, 0.0) for name in engine) >= BUSY:
+    own = frozenset(parse_cores(str(run.settings["engine_cpus"])))
+    by_engine = used.get(own, {})
+    if not {*run.engine_services} <= {*by_engine} or sum(by_engine.values()) >= BUSY:
         return ""
     busy = {
         cores: users
