@@ -11,6 +11,7 @@ from statistics import fmean
 
 from racetrack.analysis.claims import Claim, Estimate, WhyNot
 from racetrack.analysis.table import Load
+from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.metrics import (
     ACHIEVED,
     CAPACITY,
@@ -19,6 +20,7 @@ from racetrack.metrics import (
     MEMORY_FULL_AFTER,
     NORMAL_AFTER,
     VIEW_LAG_P99,
+    Metric,
     rounded,
     significant,
     sustained,
@@ -31,6 +33,7 @@ from racetrack.report.standings import (
     Column,
     Standing,
     answers_of,
+    caveats_of,
     columns_of,
     families,
     name_of,
@@ -50,9 +53,10 @@ shown on the machine measured last. Names link to figures and commands.
 2. **Look at what else to know**: engines of different
    [classes](engines.md#classes) do different work. Some classes are settings: what a
    [killed engine does](faults.md), and where Deephaven's views live.
-3. **Compare at your rate, per core**: a share of a higher capacity is a higher rate, and the cost
-   of an event falls with the rate. Of two cores, the engine had one. How engines scale is not
-   measured, so [measure on your machine](../README.md#run-it) before you decide.
+3. **Compare at your rate, per core**: 50 % of twice the capacity is twice the rate, and the cost of
+   an event falls with the rate. Each engine is shown at your rate or at the next that was measured.
+   Of two cores, the engine had one. How engines scale is not measured, so
+   [measure on your machine](../README.md#run-it) before you decide.
 4. **Freshness is a setting**: Deephaven when not [tuned](../CONTRIBUTING.md#tune-an-engine), and
    Flink and Pathway when they are, change views once a second, so their p99 is hardly within 1 s;
    others [every 100 ms](engines.md).
@@ -63,14 +67,17 @@ shown on the machine measured last. Names link to figures and commands.
 lag is the age of the oldest event that a client has not received in the slowest view; p99: 99 % of
 the time it is lower. Capacity, or saturation throughput, is what an engine processes while input
 always waits; a load is held if the engine is not seen to fall behind in 40 s (search: 90 s) and
-its p99 stays within 5 s. “≥”: something other than the engine was the limit, so it may rank higher,
-and its shares of capacity are lower than they say; of a recovery time: the lag was not normal yet
-when the run ended. “Below 10 %” of an engine's capacity, no best is named. Base CPU is extrapolated
-to rate 0; costs leave out the broker.
+its p99 stays within 5 s. “≥”: something other than the engine was the limit; of a recovery time:
+the lag was not normal yet at the end. “Below 10 %” of an engine's capacity, no best is named. Base
+CPU is extrapolated to rate 0; costs leave out the broker.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
-AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)  # what is shown of rates that engines shared
+# Round rates at which engines are shown, each by what was measured at the lowest rate from there
+# on; and what is shown, up to how many times the rate: at a higher one, the lag is hardly lower, but
+# the cost is. A rate that was asked for is reached within RATE_TOLERANCE.
+RATES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+AT_RATES = {VIEW_LAG_P99: math.inf, CPU_PER_MILLION: 2.0}
 IDLE = " (below 10 %)"  # of its capacity
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
@@ -120,18 +127,19 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
     }
     tables = (
         (
-            ("which engine …", "answer"),
-            [_answer(standing, claim, links) for claim in standing.claims],
-        ),
-        (
             ("at a rate of", *(f"{metric.title}, {metric.unit}" for metric in AT_RATES)),
             list(_at_rates(standing, links)),
         ),
         (("view lag p99 within", "highest rate held"), list(_within(standing, links))),
+        (
+            ("which engine …", "answer"),
+            [_answer(standing, claim, links) for claim in standing.claims],
+        ),
         (("what else to know", "engines"), list(_facts(standing, links))),
     )
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
-    remarks = "".join(f"- {line}\n" for line in answers(standing.rows, ()))
+    lines = (*answers(standing.rows, ()), *caveats_of(standing.results))
+    remarks = "".join(f"- {line}\n" for line in lines)
     return f"\n## {standing.heading}\n{''.join(shown)}\n{remarks}"
 
 
@@ -184,22 +192,41 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
 
 
 def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """Yield rates that several engines shared, with their view lag and cost there. No engine is
-    named at a rate that is below a tenth of the capacity of one of them."""
-    for load in standing.loads_of(CPU_PER_MILLION):
-        if load.share is not None:
-            continue
-        idle = set(standing.samples.idle_at(load))
+    """Yield RATES with the view lag and the cost of engines there."""
+    for per_s in RATES:
         figures = [
             [
-                f"{links[name]}{IDLE * (name in idle)} {format_estimate(metric, estimate)}"
+                f"{links[name]} {_at(standing, name, metric, load, per_s)}"
                 for name in standing.names
-                if (estimate := standing.estimate(name, metric, load))
+                if (load := _load_from(standing, name, metric, per_s))
             ]
             for metric in AT_RATES
         ]
-        if any(len(of_metric) > 1 for of_metric in figures):
-            yield str(load), *map(", ".join, figures)
+        if any(figures):
+            yield f"{per_s:,}/s", *map("; ".join, figures)
+
+
+def _load_from(standing: Standing, name: str, metric: Metric, per_s: float) -> Load | None:
+    """Return the lowest load at which one of AT_RATES was measured, from a rate on; None if there
+    is none."""
+    rates = {
+        load: achieved.mean / per_s
+        for load in standing.loads_of(metric)
+        if standing.estimate(name, metric, load)
+        and (achieved := standing.estimate(name, ACHIEVED, load))
+    }
+    near = [at for at, rate in rates.items() if 1 - RATE_TOLERANCE <= rate <= AT_RATES[metric]]
+    return min(near, key=lambda load: rates[load], default=None)
+
+
+def _at(standing: Standing, name: str, metric: Metric, load: Load, per_s: float) -> str:
+    """Return a figure at a load, with the rate that this was unless it is about `per_s`."""
+    text = format_estimate(metric, standing.estimate(name, metric, load))
+    achieved = standing.estimate(name, ACHIEVED, load)
+    if achieved and achieved.mean > FURTHER * per_s:
+        text += f" at {significant(achieved.mean)}/s"
+    idle = IDLE if name in standing.samples.idle_at(load) else ""
+    return f"{text}{idle}{'' if standing.has_held(name, load) else ', not held'}"
 
 
 def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -58,6 +58,26 @@ def test_the_rates_within_a_limit_of_view_lag_are_those_that_were_measured() -> 
     assert rows["5 s"] == f"[Steady Stream][1] 7,200/s; [Swift <b>&][2] 2,850/s; {none}"
 
 
+def test_engines_are_shown_at_a_rate_or_at_the_next_that_was_measured() -> None:
+    windows = SWIFT.windows()
+    for window in windows:
+        if window.get("share") == 0.5:
+            window["verdict"] = "fell behind"
+    page = page_of(STEADY, SWIFT, windows=windows)
+    lags = dict(re.findall(r"^\| ([\d,]+/s) \| (.*?) \|", page, re.MULTILINE))
+    assert list(lags) == ["1,000/s", "2,000/s", "5,000/s"]
+    steady, swift = lags["1,000/s"].split("; ")
+    assert steady == lags["2,000/s"].split("; ")[0]
+    assert re.fullmatch(r"\[Swift <b>&\]\[2\] 180 .* at 1,500/s, not held", swift)
+    steady, swift = lags["2,000/s"].split("; ")
+    assert re.fullmatch(r"\[Steady Stream\]\[1\] 400 ± [\d.]+ at 2,250/s", steady)
+    assert re.fullmatch(r"\[Swift <b>&\]\[2\] 450 ± [\d.]+ at 2,400/s", swift)
+    assert re.fullmatch(r"\[Steady Stream\]\[1\] 1,500 ± [\d.]+ at 7,200/s", lags["5,000/s"])
+    # The cost at more than twice the rate would flatter.
+    costs = dict(re.findall(r"^\| ([\d,]+/s) \| .*? \| (.*?) \|$", page, re.MULTILINE))
+    assert costs["1,000/s"].startswith("[Swift <b>&][2] 40.0")
+
+
 def test_windows_at_lower_rates_above_the_limit_are_counted() -> None:
     windows = SWIFT.windows()
     at = {window["share"]: window for window in windows if "share" in window}
