@@ -74,8 +74,8 @@ CPU is extrapolated to rate 0; costs leave out the broker.
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Round rates at which engines are shown, each by what was measured at the lowest rate from there
-# on; and what is shown, up to how many times the rate: at a higher one, the lag is hardly lower, but
-# the cost is. A rate that was asked for is reached within RATE_TOLERANCE.
+# on; and what is shown, up to how many times the rate: at a higher one, the lag is hardly lower,
+# but the cost is. A rate that was asked for is reached within RATE_TOLERANCE.
 RATES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
 AT_RATES = {VIEW_LAG_P99: math.inf, CPU_PER_MILLION: 2.0}
 IDLE = " (below 10 %)"  # of its capacity
