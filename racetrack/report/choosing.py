@@ -26,7 +26,7 @@ from racetrack.metrics import (
     sustained,
 )
 from racetrack.report.render import markdown_table
-from racetrack.report.sheet import answers, format_estimate, format_factor, sign_of
+from racetrack.report.sheet import format_estimate, format_factor, remarks, sign_of
 from racetrack.report.standings import (
     HALF,
     MATRIX,
@@ -138,9 +138,9 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
         (("what else to know", "engines"), list(_facts(standing, links))),
     )
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
-    lines = (*answers(standing.rows, ()), *caveats_of(standing.results))
-    remarks = "".join(f"- {line}\n" for line in lines)
-    return f"\n## {standing.heading}\n{''.join(shown)}\n{remarks}"
+    lines = (*remarks(standing.rows, standing.claims), *caveats_of(standing.results))
+    listed = "".join(f"- {line}\n" for line in lines)
+    return f"\n## {standing.heading}\n{''.join(shown)}\n{listed}"
 
 
 def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:

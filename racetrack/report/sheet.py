@@ -151,13 +151,23 @@ def section(
 
 
 def answers(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
-    """Return a sentence for each question, one on the classes that differ, and one for each variant
-    that did not hold a load, was limited by something else, or is not ranked."""
+    """Return a sentence for each question, then the remarks on them."""
+    return [*map(sentence, made), *remarks(rows, made)]
+
+
+def remarks(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
+    """Return a sentence on the classes that differ, and one for each variant that did not hold a
+    load, was limited by something else, or is not ranked."""
     across = dict.fromkeys(title for claim in made for title in claim.across)
     classes = f"These answers compare different classes: {', '.join(across)}."
     mixed = [classes] if across else []
-    remarks = (*_not_held(rows), *_limited(rows), *_wrong_after_kills(rows), *_not_ranked(rows))
-    return [*map(sentence, made), *mixed, *remarks]
+    return [
+        *mixed,
+        *_not_held(rows),
+        *_limited(rows),
+        *_wrong_after_kills(rows),
+        *_not_ranked(rows),
+    ]
 
 
 def sentence(claim: Claim) -> str:
