@@ -6,7 +6,7 @@ than fast, comes from their classes.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 from statistics import fmean
 
 from racetrack.analysis.claims import Claim, Estimate, WhyNot
@@ -192,18 +192,23 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
 
 
 def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """Yield RATES with the view lag and the cost of engines there."""
-    for per_s in RATES:
-        figures = [
-            [
-                f"{links[name]} {_at(standing, name, metric, load, per_s)}"
-                for name in standing.names
-                if (load := _load_from(standing, name, metric, per_s))
-            ]
-            for metric in AT_RATES
-        ]
+    """Yield RATES with the view lag and the cost of engines there; those with the same figures
+    together."""
+    for figures, rates in groupby(RATES, lambda per_s: _at_rate(standing, links, per_s)):
+        first, *others = rates
         if any(figures):
-            yield f"{per_s:,}/s", *map("; ".join, figures)
+            yield f"{first:,}{f' to {others[-1]:,}' if others else ''}/s", *figures
+
+
+def _at_rate(standing: Standing, links: Mapping[str, str], per_s: float) -> tuple[str, ...]:
+    return tuple(
+        "; ".join(
+            f"{links[name]} {_at(standing, name, metric, load, per_s)}"
+            for name in standing.names
+            if (load := _load_from(standing, name, metric, per_s))
+        )
+        for metric in AT_RATES
+    )
 
 
 def _load_from(standing: Standing, name: str, metric: Metric, per_s: float) -> Load | None:

@@ -16,6 +16,7 @@ from racetrack.errors import UsageError
 from racetrack.metrics import (
     ACHIEVED,
     AT_RATE,
+    CAPACITY,
     CORE_SPEED,
     FOREIGN_CPU,
     MEMORY_READ,
@@ -30,6 +31,7 @@ from racetrack.metrics import (
     Metric,
     rounded,
 )
+from racetrack.report.result_check import differ
 from racetrack.report.runs import readable
 from racetrack.results.base import Scalar
 from racetrack.results.experiment import EXPERIMENT_FILE, read_experiment
@@ -241,7 +243,7 @@ def result_of(
         settings=settings,
         classes=first.classes,
         caveats=tuple(dict.fromkeys(_caveats(material))),
-        windows=tuple(map(_window, material.rows)),
+        windows=tuple(_windows(material.rows)),
         views=_views(material),
         noise=_noise(material.rows),
         left_out=tuple(material.left_out),
@@ -249,14 +251,33 @@ def result_of(
     )
 
 
-def _window(row: Row) -> WindowResult:
+def _windows(rows: Sequence[Row]) -> Iterator[WindowResult]:
+    """Yield the windows of rows. A share of what a scout reached is published as a rate, since it
+    is another share of what the repeat reached at saturation."""
+    capacities = {
+        (row.experiment, row.repeat): row.values[CAPACITY.key]
+        for row in rows
+        if CAPACITY.key in row.values
+    }
+    for row in rows:
+        capacity = capacities.get((row.experiment, row.repeat))
+        of_scout = (
+            row.load is not None
+            and row.share is not None
+            and capacity is not None
+            and differ(row.share * capacity, row.load.per_s, rounded_to=1)
+        )
+        yield _window(row, None if of_scout else row.share)
+
+
+def _window(row: Row, share: float | None) -> WindowResult:
     return WindowResult(
         experiment=row.experiment,
         repeat=row.repeat,
         tag=row.tag,
         window=row.window if row.is_recovery or row.window == SEARCH else "",
         per_s=row.load.per_s if row.load else None,
-        share=row.share,
+        share=share,
         verdict=row.verdict,
         figures={key: rounded(row.values[key], DIGITS) for key in KEPT if key in row.values},
         at_least=tuple(sorted(row.at_least)),

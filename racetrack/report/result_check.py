@@ -169,7 +169,7 @@ def _of_rates(window: WindowResult, capacity: float | None) -> Iterator[str]:
     figures = window.figures
     if {CPU_PER_MILLION.key, CPU_MEAN.key, PROCESSED.key} <= figures.keys():
         cost = figures[CPU_MEAN.key] * 1e4 / figures[PROCESSED.key]
-        if _differ(cost, figures[CPU_PER_MILLION.key]):
+        if differ(cost, figures[CPU_PER_MILLION.key]):
             yield (
                 f"{_is(window, CPU_PER_MILLION)}, but {_is(window, CPU_MEAN)} and"
                 f" {_is(window, PROCESSED)} give {CPU_PER_MILLION.text(cost)}"
@@ -179,14 +179,15 @@ def _of_rates(window: WindowResult, capacity: float | None) -> Iterator[str]:
     achieved = figures.get(ACHIEVED.key, window.per_s)
     if achieved < window.per_s * (1 - RATE_TOLERANCE):
         yield f"{_is(window, ACHIEVED)}, less than 99 % of the offered {window.per_s:,}/s"
-    if window.share and capacity and _differ(window.share * capacity, window.per_s, rounded_to=1):
+    if window.share and capacity and differ(window.share * capacity, window.per_s, rounded_to=1):
         yield (
             f"per_s is {window.per_s:,}, but {100 * window.share:g} % of the repeat's"
             f" {CAPACITY.title} are {window.share * capacity:,.0f}/s"
         )
 
 
-def _differ(value: float, other: float, rounded_to: float = 0.0) -> bool:
+def differ(value: float, other: float, rounded_to: float = 0.0) -> bool:
+    """Return whether two numbers differ by more than rounding explains."""
     return abs(value - other) > max(ROUNDING * other, rounded_to)
 
 

@@ -221,6 +221,20 @@ def test_a_comparison_brings_capacities_and_the_remarks_of_its_plan(tmp_path: Pa
     assert len(result["raw"]["folders"]) == 3 and result["left_out"] == []
 
 
+def test_a_share_of_what_a_scout_reached_is_a_rate(tmp_path: Path) -> None:
+    spec = RunSpec(window_s=5.0)
+    figures = values(runfolder.read_run(run(tmp_path / "single", spec)))
+    windows = (
+        window_at(20_000, share=0.5, figures=figures, name="50 % of what the scout reached"),
+        window_at(None, figures={"capacity_per_s": 50_000.0}),
+        window_at(25_000, share=0.5, figures=figures),
+    )
+    folder = experiment(tmp_path / "logs", "my", [PlannedRun(spec, windows)], COMMAND)
+    found = published(folder, tmp_path / "results")["windows"]
+    shares = {window["per_s"]: window.get("share") for window in found if "per_s" in window}
+    assert shares == {20_000: None, 25_000: 0.5}
+
+
 def test_repeats_that_were_not_made_are_mentioned(tmp_path: Path) -> None:
     later = PlannedRun(RunSpec(), repeat=2, outcome=None, begun=False)
     folder = experiment(tmp_path / "logs", "my", [PlannedRun(RunSpec()), later], COMMAND)
