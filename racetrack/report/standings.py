@@ -217,8 +217,8 @@ def read_result(file: Path, root: Path) -> EngineResult:
 
 
 def standings(results: Sequence[EngineResult]) -> list[Standing]:
-    """Return the results by workload, machine and runtime: of a workload, first where most engines
-    were measured; queries last, in the order of their numbers."""
+    """Return the results by workload, machine and runtime: first the workload and the machine with
+    the most results; queries last, in the order of their numbers."""
     made = []
     for _, of_place in groupby(sorted(results, key=_order), key=place_of):
         mine = tuple(of_place)
@@ -229,7 +229,11 @@ def standings(results: Sequence[EngineResult]) -> list[Standing]:
         )
         samples = Samples(rows)
         made.append(Standing(mine, samples, estimates(samples), tuple(claims(samples))))
-    return sorted(made, key=_first)
+    most: dict[str, int] = {}
+    for standing in made:
+        workload, _ = standing.family
+        most[workload] = max(most.get(workload, 0), len(standing.results))
+    return sorted(made, key=lambda standing: _first(standing, most))
 
 
 def place_of(result: EngineResult) -> tuple[str, str]:
@@ -263,9 +267,10 @@ def _order(result: EngineResult) -> tuple[bool, str, str, list[int], tuple[str, 
     return bool(queries), workload, place[1], numbers, place
 
 
-def _first(standing: Standing) -> tuple[bool, str, int]:
-    has_queries = bool(standing.queries)
-    return has_queries, standing.family[0], 0 if has_queries else -len(standing.results)
+def _first(standing: Standing, most: Mapping[str, int]) -> tuple[bool, int, str, int]:
+    has_queries, (workload, _) = bool(standing.queries), standing.family
+    many = 0 if has_queries else -len(standing.results)
+    return has_queries, -most[workload], workload, many
 
 
 def _ran_in(result: EngineResult) -> str:

@@ -198,3 +198,8 @@ def test_each_query_has_a_row_with_who_is_best_in_bold() -> None:
 
 def test_the_queries_of_a_workload_have_folders_of_their_own() -> None:
     assert result(SWIFT, workload="nexmark q0,q4").file_name.startswith("nexmark/q0-q4/")
+
+
+def test_the_workload_with_the_most_engines_comes_first() -> None:
+    places = standings([result(STEADY, workload="ads"), result(STEADY), result(SWIFT)])
+    assert [standing.family[0] for standing in places] == ["shop", "ads"]
