@@ -261,7 +261,7 @@ profile_views_per_minute_last_10 = (
 # the greatest (received_at, partition, offset), which is unique even if times are equal.
 # `tail_by(10, "owner_id")` gives the same rows, but its columns stay formulas: each reading of a
 # cell cuts the ten out of all views of the owner again, and the join below reads all ten at each
-# change: four fifths of the server's time at 13,000 to 40,000 events/s. `update` stores arrays.
+# change: four fifths of the time of updates at 13,000 to 40,000 events/s. `update` stores arrays.
 stored_as = {"viewer_id": "long", "received_at": "Instant", "partition": "int", "offset": "long"}
 profile_views = (
     profile_pageviews.view(

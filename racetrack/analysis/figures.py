@@ -142,8 +142,8 @@ def window_of(verdict: Verdict) -> Window:
 def _without_blame(verdict: Verdict, busy: str) -> Verdict:
     """Return the verdict of a window in which cores of everything but the engine were busy, and the
     engine's were not: a growing lag then may be that of the client that follows the views."""
-    grows = verdict.kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED) and verdict.measured
-    if not grows:
+    may_grow = verdict.kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED)
+    if not (may_grow and verdict.measured):
         return _warned(verdict, f"The lag may include waiting for the harness: {busy}.")
     reason = f"The harness may be the bottleneck: {busy}. Otherwise: {verdict.reason}"
     return verdict.model_copy(update={"kind": VerdictKind.HARNESS_BOUND, "reason": reason})

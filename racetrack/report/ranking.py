@@ -12,7 +12,7 @@ from typing import Any
 from racetrack import config, metrics
 from racetrack.analysis.claims import Estimate, WhyNot
 from racetrack.analysis.table import Load, rows_of_result
-from racetrack.metrics import CLIENT_CPU, NEVER, Metric, rounded, significant
+from racetrack.metrics import CLIENT_CPU, Metric, rounded, significant
 from racetrack.report.html import environment, joined, own_file
 from racetrack.report.sheet import ABOUT_0, answers, format_estimate, is_noise
 from racetrack.report.standings import (
@@ -110,8 +110,8 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
         return {"text": "< 5 %", "sure": "of capacity", "whole": BELOW_SEARCH, "value": None}
     if estimate is None:
         return {"text": "", "sure": why_not, "whole": "", "value": None}
-    mean = significant(estimate.mean) if math.isfinite(estimate.mean) else NEVER
-    number = f"{'≥ ' if estimate.at_least else ''}{mean}"
+    text_of = significant if math.isfinite(estimate.mean) else column.metric.number
+    number = f"{'≥ ' if estimate.at_least else ''}{text_of(estimate.mean)}"
     rate = standing.estimate(name, metrics.ACHIEVED, HALF) if column.metric in AT_RATE else None
     at_rate = f"at {significant(rate.mean)}/s" if rate and math.isfinite(estimate.mean) else ""
     return {
