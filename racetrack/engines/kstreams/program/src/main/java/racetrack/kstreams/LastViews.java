@@ -155,7 +155,7 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
     public Set<StoreBuilder<?>> stores() {
       return Set.of(
           topology.store(VIEWS, Serdes.Long(), VIEWS_SERDE),
-          topology.store(EMAILS, Serdes.Long(), Email.SERDE));
+          topology.uncachedStore(EMAILS, Serdes.Long(), Email.SERDE));
     }
   }
 }

@@ -64,7 +64,7 @@ final class ShopTopology {
     KStream<Long, Item> items = table("items", Item.class);
     KTable<Long, Purchase> purchases =
         table("purchases", Purchase.class)
-            .toTable(topology.table("purchases-by-id", ID, Json.of(Purchase.class)));
+            .toTable(topology.uncachedTable("purchases-by-id", ID, Json.of(Purchase.class)));
 
     KStream<Integer, Pageview> pageviews = pageviews();
     KStream<Long, View> products = byTarget(pageviews, Pageview.PRODUCTS);
@@ -216,7 +216,7 @@ final class ShopTopology {
                 topology.table("worth", ID, Json.of(Worth.class)))
             .filter((user, worth) -> worth.isHigh())
             .leftJoin(
-                users.toTable(topology.table("users-by-id", ID, Json.of(User.class))),
+                users.toTable(topology.uncachedTable("users-by-id", ID, Json.of(User.class))),
                 HighValueUser::of);
     topology.write(best.toStream(), "high_value_users");
     topology.writeTo(best.toStream(), SINK, SINK);

@@ -155,6 +155,12 @@ final class TopologyContext {
     return settings.changelog() ? store : store.withLoggingDisabled();
   }
 
+  /** As `table`, without a cache; see `uncachedStore`. */
+  <K, V> Materialized<K, V, KeyValueStore<Bytes, byte[]>> uncachedTable(
+      String name, Serde<K> key, Serde<V> value) {
+    return table(name, key, value).withCachingDisabled();
+  }
+
   /**
    * A store with a cache, for a processor: if a key is changed several times between two commits,
    * only its last value is written.
@@ -163,7 +169,10 @@ final class TopologyContext {
     return uncachedStore(name, key, value).withCachingEnabled();
   }
 
-  /** A store without a cache, for a processor that hardly ever changes a key again. */
+  /**
+   * A store without a cache, for a processor that hardly ever changes a key again. Rows stay in the
+   * cache until others of the same store need their room, so they would take it from all others.
+   */
   <K, V> StoreBuilder<KeyValueStore<K, V>> uncachedStore(
       String name, Serde<K> key, Serde<V> value) {
     StoreBuilder<KeyValueStore<K, V>> store =
