@@ -147,7 +147,9 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
     """Return a question, and who answers it best."""
     at = f" at {claim.load}" if claim.load else ""
     own = ", at different rates" if claim.load and claim.load.share else ""
-    question = f"{claim.metric.best}{at}{own}"
+    faults = {row.window: None for row in standing.rows if row.is_recovery}
+    of_what = f" from {', '.join(faults)}" if claim.metric == NORMAL_AFTER else ""
+    question = f"{claim.metric.best}{of_what}{at}{own}"
     best, *others = claim.order
     without = _not_in_order(standing, claim, links)
     values = {name: _value(standing, claim, name) for name in claim.order}

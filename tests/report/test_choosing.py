@@ -11,6 +11,8 @@ from racetrack.report.standings import standings
 from tests.report.folders import PUBLISHED
 from tests.report.made_up import STEADY, SWIFT, Engine, result
 
+KILL = "kill:engine@500k events at 50 % of capacity"
+
 
 def page_of(*engines: Engine, **changes: Any) -> str:
     """Return the page; `changes` are those of the results of SWIFT."""
@@ -134,10 +136,10 @@ def test_who_recovers_with_wrong_views_is_not_compared() -> None:
     for engine, seconds, wrong in ((STEADY, 40.0, 0), (SWIFT, 30.0, 2), (slow, 60.0, 0)):
         figures = {"normal_after_s": seconds, "wrong_views": wrong}
         whole = [window for window in engine.windows() if "share" not in window]
-        kills = [{**window, "figures": figures} for window in whole]
+        kills = [{**window, "figures": figures, "window": KILL} for window in whole]
         results.append(result(engine, windows=[*engine.windows(), *kills]))
     page = choosing_page(standings(results), "../results", {})
-    row = rows_of(page)["recovers fastest"]
+    row = rows_of(page)[f"recovers fastest from {KILL}"]
     assert row.startswith("**[Steady Stream][1]** (40.0 s); ")
     assert row.endswith(" of [Slow][3] (60.0 s); views were wrong: [Swift <b>&][2]")
     why = "Recoveries of `Swift <b>&` are not compared: views were wrong after 3 of 3 kills."
