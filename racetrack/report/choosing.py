@@ -38,6 +38,7 @@ from racetrack.report.standings import (
     families,
     name_of,
 )
+from racetrack.results.classes import TITLES, differing
 from racetrack.workloads.contract import Workload, find_workload
 
 INTRODUCTION = """# Choosing an engine
@@ -53,10 +54,10 @@ shown on the machine measured last. Names link to figures and commands.
 2. **Look at what else to know**: engines of different
    [classes](engines.md#classes) do different work. Some classes are settings: what a
    [killed engine does](faults.md), and where Deephaven's views live.
-3. **Compare at your rate, per core**: 50 % of twice the capacity is twice the rate, and the cost of
-   an event falls with the rate. Each engine is shown at your rate or at the next that was measured.
-   Of two cores, the engine had one. How engines scale is not measured, so
-   [measure on your machine](../README.md#run-it) before you decide.
+3. **Compare at your rate, per core**: 50 % of capacity is another rate for each engine, and the
+   cost of an event falls with the rate. Each engine is shown at your rate or at the next that was
+   measured, if there is one. Of two cores, the engine had one. How engines scale is not measured,
+   so [measure on your machine](../README.md#run-it) before you decide.
 4. **Freshness is a setting**: Deephaven when not [tuned](../CONTRIBUTING.md#tune-an-engine), and
    Flink and Pathway when they are, change views once a second, so their p99 is hardly within 1 s;
    others [every 100 ms](engines.md).
@@ -125,17 +126,11 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
         name_of(result): f"[{name_of(result)}][{labels[result.file_name]}]"
         for result in standing.results
     }
+    rows = [*_kinds(standing), *_at_rates(standing), *_within(standing), *_facts(standing)]
+    answers = [_answer(standing, claim, links) for claim in standing.claims]
     tables = (
-        (
-            ("at a rate of", *(f"{metric.title}, {metric.unit}" for metric in AT_RATES)),
-            list(_at_rates(standing, links)),
-        ),
-        (("view lag p99 within", "highest rate held"), list(_within(standing, links))),
-        (
-            ("which engine …", "answer"),
-            [_answer(standing, claim, links) for claim in standing.claims],
-        ),
-        (("what else to know", "engines"), list(_facts(standing, links))),
+        (("", *links.values()), rows),
+        (("which engine …", "answer"), answers),
     )
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
     lines = (*remarks(standing.rows, standing.claims), *caveats_of(standing.results))
@@ -187,29 +182,39 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:
         highest = _highest(standing, name, LIMITS_MS[-1])
-        return f"{text}; held {significant(highest)}/s" if highest else text
+        offered = max((rate for rate, _ in _windows(standing, name, LIMITS_MS[-1])), default=0.0)
+        is_limit = highest < offered or estimate.mean < FURTHER * highest
+        most = "" if is_limit else ", the highest offered"
+        return f"{text}; held {significant(highest)}/s{most}" if highest else text
     if not claim.load or not claim.load.share or not achieved:
         return text
     return f"{text} at {significant(achieved.mean)}/s"
 
 
-def _at_rates(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """Yield RATES with the view lag and the cost of engines there; those with the same figures
+def _kinds(standing: Standing) -> Iterator[Sequence[str]]:
+    """Yield the classes in which the engines differ, and how many of their views were right."""
+    classes = [result.classes_of_run for result in standing.results]
+    for key in differing(classes):
+        yield TITLES[key], *(own.get(key, "") for own in classes)
+    yield "answers", *map(answers_of, standing.results)
+
+
+def _at_rates(standing: Standing) -> Iterator[Sequence[str]]:
+    """Yield the view lag and the cost of each engine at RATES; rates with the same figures
     together."""
-    for figures, rates in groupby(RATES, lambda per_s: _at_rate(standing, links, per_s)):
-        first, *others = rates
-        if any(figures):
-            yield f"{first:,}{f' to {others[-1]:,}' if others else ''}/s", *figures
+    for metric in AT_RATES:
+        at = {per_s: _at_rate(standing, metric, per_s) for per_s in RATES}
+        for figures, rates in groupby(RATES, at.__getitem__):
+            first, *others = rates
+            until = f" to {others[-1]:,}" if others else ""
+            if any(figures):
+                yield f"{metric.title} at {first:,}{until}/s, {metric.unit}", *figures
 
 
-def _at_rate(standing: Standing, links: Mapping[str, str], per_s: float) -> tuple[str, ...]:
+def _at_rate(standing: Standing, metric: Metric, per_s: float) -> tuple[str, ...]:
+    loads = {name: _load_from(standing, name, metric, per_s) for name in standing.names}
     return tuple(
-        "; ".join(
-            f"{links[name]} {_at(standing, name, metric, load, per_s)}"
-            for name in standing.names
-            if (load := _load_from(standing, name, metric, per_s))
-        )
-        for metric in AT_RATES
+        _at(standing, name, metric, load, per_s) if load else "" for name, load in loads.items()
     )
 
 
@@ -236,10 +241,10 @@ def _at(standing: Standing, name: str, metric: Metric, load: Load, per_s: float)
     return f"{text}{idle}{'' if standing.has_held(name, load) else ', not held'}"
 
 
-def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield limits of the view lag, and for each engine the highest rate that it held within the
-    limit, with the windows at lower rates that were above it."""
-    for limit_ms in LIMITS_MS:
+def _within(standing: Standing) -> Iterator[Sequence[str]]:
+    """Yield for limits of the view lag the highest rate that each engine held within the limit,
+    with the windows at lower rates that were above it."""
+    for limit_ms in LIMITS_MS if standing.loads_of(VIEW_LAG_P99) else ():
         texts = []
         for name in standing.names:
             highest = _highest(standing, name, limit_ms)
@@ -251,9 +256,8 @@ def _within(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str,
             further = f", and {significant(brief)}/s for a shorter time"
             most = f"{significant(highest)}/s{exception if above else ''}"
             most += further if brief > FURTHER * highest else ""
-            texts.append(f"{links[name]} {most if highest else 'none'}")
-        if standing.loads_of(VIEW_LAG_P99):
-            yield f"{limit_ms / 1000:g} s", "; ".join(texts)
+            texts.append(most if highest else "none")
+        yield f"highest rate held with {VIEW_LAG_P99.title} within {limit_ms / 1000:g} s", *texts
 
 
 def _highest(standing: Standing, name: str, limit_ms: float) -> float:
@@ -286,22 +290,20 @@ def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float
     ]
 
 
-def _facts(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _facts(standing: Standing) -> Iterator[Sequence[str]]:
     """Yield what engines differ in beside the figures that are compared."""
     described = {MEMORY_FULL_AFTER: _until_full, NORMAL_AFTER: _after_a_kill}
     for column in MATRIX:
         describe = described.get(column.metric)
-        figures = [
-            f"{links[name]} {describe(standing, name, estimate)}"
-            for name in standing.names
-            if describe and (estimate := standing.estimate(name, column.metric, column.load))
-        ]
-        if figures:
-            yield column.heading, ", ".join(figures)
-    checked = [f"{links[name_of(result)]} {answers_of(result)}" for result in standing.results]
-    yield "answers", ", ".join(checked)
-    for text, names in standing.by_class.items():
-        yield text, ", ".join(links[name] for name in names)
+        known = [standing.estimate(name, column.metric, column.load) for name in standing.names]
+        if describe and any(known):
+            yield (
+                column.heading,
+                *(
+                    describe(standing, name, estimate) if estimate else ""
+                    for name, estimate in zip(standing.names, known, strict=True)
+                ),
+            )
 
 
 def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
