@@ -89,7 +89,12 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
       views = new ArrayList<>();
     }
     int place = Collections.binarySearch(views, view);
-    if (place >= 0 || (views.size() == LIMIT && view.compareTo(views.get(0)) < 0)) {
+    if (place >= 0) {
+      // Processed again after a kill: its rows may not have been sent, though it was stored.
+      show(owner, view, timestamp);
+      return;
+    }
+    if (views.size() == LIMIT && view.compareTo(views.get(0)) < 0) {
       return;
     }
     views.add(-place - 1, view);
@@ -102,9 +107,7 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
       context().forward(new Record<>(placeOf(gone), null, timestamp), of.enriched);
     }
     index(owner, view, 1);
-    ProfileView row = ProfileView.of(owner, view);
-    context().forward(new Record<>(placeOf(view), row, timestamp), of.plain);
-    showEnriched(owner, view, timestamp);
+    show(owner, view, timestamp);
     lastOf.put(owner, views);
   }
 
@@ -123,6 +126,12 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
     if (own != null) {
       own.forEach(view -> showEnriched(user, view, timestamp));
     }
+  }
+
+  private void show(long owner, View view, long timestamp) {
+    ProfileView row = ProfileView.of(owner, view);
+    context().forward(new Record<>(placeOf(view), row, timestamp), of.plain);
+    showEnriched(owner, view, timestamp);
   }
 
   private void showEnriched(long owner, View view, long timestamp) {
