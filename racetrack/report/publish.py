@@ -232,7 +232,7 @@ def result_of(
         engine=first.engine,
         title=name.title,
         version=_version(material, name),
-        variant=variant or row.label.removeprefix(first.engine).strip("@[]"),
+        variant=variant or row.label.removeprefix(first.engine).strip("@[]").replace("[", ", "),
         runtime=row.place.runtime + ("" if first.data_in_memory else ON_DISK),
         broker=row.place.broker,
         machine=first.machine,

@@ -276,6 +276,14 @@ def test_a_verified_run_is_of_the_variant_whose_settings_it_has(tmp_path: Path) 
     assert checked == {"": [], "tuned": ["users", "items"]}
 
 
+def test_a_tuned_variant_with_a_setting_is_named_by_both(tmp_path: Path) -> None:
+    larger = {"KAFKA_HEAP": "8g"}
+    planned = PlannedRun(RunSpec(settings=larger), variant="steady@tuned[KAFKA_HEAP=8g]")
+    experiment(tmp_path / "logs", "my", [planned], COMMAND)
+    (file,) = publish([tmp_path / "logs"], tmp_path / "results", ENGINES)
+    assert json.loads(file.read_text())["variant"] == "tuned, KAFKA_HEAP=8g"
+
+
 def test_settings_that_the_plan_gives_are_not_in_its_command(tmp_path: Path) -> None:
     folder = compared(tmp_path / "logs", {"KAFKA_HEAP": "8g", "WORKLOAD": "ads"})
     for path in (tmp_path / "logs").glob("*_run"):
