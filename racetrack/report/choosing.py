@@ -30,6 +30,7 @@ from racetrack.report.sheet import format_estimate, format_factor, remarks, sign
 from racetrack.report.standings import (
     HALF,
     MATRIX,
+    NOT_MEASURED,
     Column,
     Standing,
     answers_of,
@@ -165,12 +166,13 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
 
 
 def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
-    """Return who has no place in the order of a claim, by the reason."""
+    """Return who was measured, but has no place in the order of a claim, by the reason."""
     reasons: dict[str, list[str]] = {}
     for name in standing.samples.ranked:
         if name not in claim.order:
             reason = standing.why_not_compared(name, claim.metric, claim.load) or WhyNot.ONE_RUN
-            reasons.setdefault(reason, []).append(links[name])
+            if reason != NOT_MEASURED:
+                reasons.setdefault(reason, []).append(links[name])
     return "".join(f"; {reason}: {', '.join(those)}" for reason, those in reasons.items())
 
 
@@ -256,7 +258,8 @@ def _within(standing: Standing) -> Iterator[Sequence[str]]:
             further = f", and {significant(brief)}/s for a shorter time"
             most = f"{significant(highest)}/s{exception if above else ''}"
             most += further if brief > FURTHER * highest else ""
-            texts.append(most if highest else "none")
+            is_unknown = not windows and not standing.is_below_search(name, sustained(limit_ms))
+            texts.append(most if highest else "" if is_unknown else "none")
         yield f"highest rate held with {VIEW_LAG_P99.title} within {limit_ms / 1000:g} s", *texts
 
 

@@ -20,6 +20,7 @@ from racetrack.results.run import SEARCH
 
 _PLACE = Place("", "", "")
 HALF = Load(0, 0.5)
+NOT_MEASURED = "not measured"
 BELOW_SEARCH = "below 5 % of capacity"  # where a search found no rate
 
 
@@ -172,7 +173,7 @@ class Standing:
         if estimate is None:
             is_base = metric == metrics.BASE_CPU
             has_rates = is_base and self.estimate(name, metrics.CPU_PER_MILLION, HALF)
-            return "CPU use not linear in rate" if has_rates else "not measured"
+            return "CPU use not linear in rate" if has_rates else NOT_MEASURED
         if self.samples.is_wrong((name, metric.key, load)):
             return "views were wrong"
         if not self.has_held(name, load):

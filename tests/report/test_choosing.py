@@ -131,6 +131,14 @@ def test_who_holds_no_rate_within_a_bound_is_named() -> None:
     assert "| below 5 % of capacity |" in results_page(standings(results), "../results")
 
 
+def test_who_was_only_killed_has_no_rates() -> None:
+    whole = next(window for window in SWIFT.windows() if "share" not in window)
+    kill = {**whole, "figures": {"normal_after_s": 30.0}, "window": KILL}
+    page = page_of(STEADY, replace(STEADY, name="slow"), SWIFT, windows=[kill])
+    assert figures_of(page)[f"{HELD} 1 s"] == ["4,500/s", "4,500/s", ""]
+    assert "Swift" not in rows_of(page)["has the highest throughput"]
+
+
 def test_who_recovers_with_wrong_views_is_not_compared() -> None:
     results = []
     slow = replace(SWIFT, name="slow")
