@@ -28,6 +28,7 @@ from racetrack.metrics import (
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import format_estimate, format_factor, remarks, sign_of
 from racetrack.report.standings import (
+    BELOW_SEARCH,
     HALF,
     MATRIX,
     NOT_MEASURED,
@@ -56,9 +57,9 @@ shown on the machine measured last. Names link to figures and commands.
    [classes](engines.md#classes) do different work. Some classes are settings: what a
    [killed engine does](faults.md), and where Deephaven's views live.
 3. **Compare at your rate, per core**: 50 % of capacity is another rate for each engine, and the
-   cost of an event falls with the rate. Each engine is shown at your rate or at the next that was
-   measured, if there is one. Of two cores, the engine had one. How engines scale is not measured,
-   so [measure on your machine](../README.md#run-it) before you decide.
+   cost of an event falls with the rate. Each engine is shown at your rate or the next measured: lag
+   up to ten times yours, cost twice. Of two cores, the engine had one. How engines scale is not
+   measured, so [measure on your machine](../README.md#run-it) before you decide.
 4. **Freshness is a setting**: Deephaven when not [tuned](../CONTRIBUTING.md#tune-an-engine), and
    Flink and Pathway when they are, change views once a second, so their p99 is hardly within 1 s;
    others [every 100 ms](engines.md).
@@ -76,10 +77,10 @@ CPU is extrapolated to rate 0; costs leave out the broker.
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Round rates at which engines are shown, each by what was measured at the lowest rate from there
-# on; and what is shown, up to how many times the rate: at a higher one, the lag is hardly lower,
-# but the cost is. A rate that was asked for is reached within RATE_TOLERANCE.
+# on; and what is shown, up to how many times the rate: lag grows with it, but an event costs less.
+# A rate that was asked for is reached within RATE_TOLERANCE.
 RATES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
-AT_RATES = {VIEW_LAG_P99: math.inf, CPU_PER_MILLION: 2.0}
+AT_RATES = {VIEW_LAG_P99: 10.0, CPU_PER_MILLION: 2.0}
 IDLE = " (below 10 %)"  # of its capacity
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
@@ -188,6 +189,8 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
         is_limit = highest < offered or estimate.mean < FURTHER * highest
         most = "" if is_limit else ", the highest offered"
         return f"{text}; held {significant(highest)}/s{most}" if highest else text
+    if claim.metric == NORMAL_AFTER:
+        return f"{text}{_before_the_kill(standing, name)}"
     if not claim.load or not claim.load.share or not achieved:
         return text
     return f"{text} at {significant(achieved.mean)}/s"
@@ -258,8 +261,9 @@ def _within(standing: Standing) -> Iterator[Sequence[str]]:
             further = f", and {significant(brief)}/s for a shorter time"
             most = f"{significant(highest)}/s{exception if above else ''}"
             most += further if brief > FURTHER * highest else ""
-            is_unknown = not windows and not standing.is_below_search(name, sustained(limit_ms))
-            texts.append(most if highest else "" if is_unknown else "none")
+            is_below = standing.is_below_search(name, sustained(limit_ms))
+            none = BELOW_SEARCH if is_below else "none" if windows else ""
+            texts.append(most if highest else none)
         yield f"highest rate held with {VIEW_LAG_P99.title} within {limit_ms / 1000:g} s", *texts
 
 
@@ -321,9 +325,12 @@ def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
 
 def _after_a_kill(standing: Standing, name: str, seconds: Estimate) -> str:
     """Return a recovery time, with what had been counted before the kill."""
-    text = format_estimate(NORMAL_AFTER, seconds)
+    return f"{format_estimate(NORMAL_AFTER, seconds)}{_before_the_kill(standing, name)}"
+
+
+def _before_the_kill(standing: Standing, name: str) -> str:
     counted = standing.estimate(name, COUNTED_BEFORE, None)
-    return f"{text} with {significant(counted.mean)} events before the kill" if counted else text
+    return f" with {significant(counted.mean)} events before the kill" if counted else ""
 
 
 def _by_query(family: Sequence[Standing]) -> str:
