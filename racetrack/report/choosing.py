@@ -53,13 +53,12 @@ shown on the machine measured last. Names link to figures and commands.
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
    all events and follows changes; [ads](workloads.md#ads) counts in windows{ads}; of
    [nexmark](nexmark.md), take the query.
-2. **Look at what else to know**: engines of different
-   [classes](engines.md#classes) do different work. Some classes are settings: what a
-   [killed engine does](faults.md), and where Deephaven's views live.
+2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. Some
+   are settings: what a [killed engine does](faults.md), and where Deephaven's views live.
 3. **Compare at your rate, per core**: 50 % of capacity is another rate for each engine, and the
-   cost of an event falls with the rate. Each engine is shown at your rate or the next measured: lag
-   up to ten times yours, cost twice. Of two cores, the engine had one. How engines scale is not
-   measured, so [measure on your machine](../README.md#run-it) before you decide.
+   cost of an event falls with the rate. Each engine is shown at your rate, or the next that was
+   measured: up to ten times yours for lag, twice for cost. Of two cores, the engine had one. How
+   engines scale is not measured, so [measure on your machine](../README.md#run-it) first.
 4. **Freshness is a setting**: Deephaven when not [tuned](../CONTRIBUTING.md#tune-an-engine), and
    Flink and Pathway when they are, change views once a second, so their p99 is hardly within 1 s;
    others [every 100 ms](engines.md).
@@ -142,11 +141,7 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
 
 def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
     """Return a question, and who answers it best."""
-    at = f" at {claim.load}" if claim.load else ""
-    own = ", at different rates" if claim.load and claim.load.share else ""
-    faults = {row.window: None for row in standing.rows if row.is_recovery}
-    of_what = f" from {', '.join(faults)}" if claim.metric == NORMAL_AFTER else ""
-    question = f"{claim.metric.best}{of_what}{at}{own}"
+    question = _question(standing, claim)
     best, *others = claim.order
     without = _not_in_order(standing, claim, links)
     values = {name: _value(standing, claim, name) for name in claim.order}
@@ -166,6 +161,16 @@ def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple
     )
 
 
+def _question(standing: Standing, claim: Claim) -> str:
+    """Return what engine a claim asks for; of recoveries, with the faults."""
+    if claim.metric == NORMAL_AFTER:
+        faults = dict.fromkeys(row.window for row in standing.rows if row.is_recovery)
+        return f"{claim.metric.best} from {', '.join(faults)}"
+    at = f" at {claim.load}" if claim.load else ""
+    own = ", at different rates" if claim.load and claim.load.share else ""
+    return f"{claim.metric.best}{at}{own}"
+
+
 def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
     """Return who was measured, but has no place in the order of a claim, by the reason."""
     reasons: dict[str, list[str]] = {}
@@ -179,15 +184,16 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
     """Return a figure with its unit; at a share of capacity, with the rate that this was; a
-    throughput with the highest rate that was held."""
+    throughput with the highest rate that was held, and whether no higher one has a verdict; a
+    recovery time with what had been counted before."""
     estimate = claim.estimates[name]
     text = f"{sign_of(estimate)}{claim.metric.text(rounded(estimate.mean))}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:
         highest = _highest(standing, name, LIMITS_MS[-1])
-        offered = max((rate for rate, _ in _windows(standing, name, LIMITS_MS[-1])), default=0.0)
-        is_limit = highest < offered or estimate.mean < FURTHER * highest
-        most = "" if is_limit else ", the highest offered"
+        judged = max((rate for rate, _ in _windows(standing, name, LIMITS_MS[-1])), default=0.0)
+        is_limit = highest < judged or estimate.mean < FURTHER * highest
+        most = "" if is_limit else ", the highest judged"
         return f"{text}; held {significant(highest)}/s{most}" if highest else text
     if claim.metric == NORMAL_AFTER:
         return f"{text}{_before_the_kill(standing, name)}"

@@ -41,6 +41,13 @@ def test_who_is_claimed_to_be_best_is_named_with_the_figures_of_both() -> None:
     assert cost.startswith("**[Swift <b>&][2]** (40.0 CPU-s/million at 1,500/s); ")
 
 
+def test_a_throughput_says_if_no_rate_between_it_and_the_held_one_has_a_verdict() -> None:
+    windows = [window for window in SWIFT.windows() if window.get("share", 0) < 0.8]
+    throughput = rows_of(page_of(STEADY, SWIFT, windows=windows))["has the highest throughput"]
+    assert throughput.startswith("**[Steady Stream][1]** (9,000/s; held 7,200/s); ")
+    assert throughput.endswith(" (3,000/s; held 1,500/s, the highest judged)")
+
+
 def test_a_ratio_to_a_lower_bound_is_an_upper_bound() -> None:
     windows = replace(SWIFT, at_least=["capacity_per_s"]).windows()
     for window in windows:

@@ -170,8 +170,8 @@ final class TopologyContext {
   }
 
   /**
-   * A store without a cache, for a processor that hardly ever changes a key again. Rows stay in the
-   * cache until others of the same store need their room, so they would take it from all others.
+   * A store without a cache, for a processor that hardly ever changes a key again. In the cache, a
+   * row gives way only to rows of its own store, so such rows would take the room of other stores.
    */
   <K, V> StoreBuilder<KeyValueStore<K, V>> uncachedStore(
       String name, Serde<K> key, Serde<V> value) {
