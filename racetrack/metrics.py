@@ -587,6 +587,14 @@ COUNTED_BEFORE = _metric(
     per="fault",
     columns="run",
 )
+RATE_AT_FAULT = _metric(
+    "rate_at_fault_events_per_s",
+    "rate at the fault",
+    "events/s",
+    "Events per second that the generator handed over in the window with the fault.",
+    per="fault",
+    columns="run",
+)
 UP_AFTER = _metric(
     "up_after_s",
     "up after",

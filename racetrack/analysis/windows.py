@@ -170,6 +170,7 @@ def recovery(run: RunRecord) -> dict[str, float]:
     lags_s = [lag.after_s for fault in run.results.faults for lag in fault.lags.values()]
     figures: dict[str, float | None] = {
         metrics.COUNTED_BEFORE.key: done[0].counted,
+        metrics.RATE_AT_FAULT.key: run.results.achieved_events_per_s,
         metrics.UP_AFTER.key: _latest(up_s),
         metrics.NORMAL_AFTER.key: _latest([*up_s, *lags_s]),
         **(_wrong(run.verified) if run.verified else {}),

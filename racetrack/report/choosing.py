@@ -19,6 +19,7 @@ from racetrack.metrics import (
     CPU_PER_MILLION,
     MEMORY_FULL_AFTER,
     NORMAL_AFTER,
+    RATE_AT_FAULT,
     VIEW_LAG_P99,
     Metric,
     rounded,
@@ -54,14 +55,14 @@ shown on the machine measured last. Names link to figures and commands.
    all events and follows changes; [ads](workloads.md#ads) counts in windows{ads}; of
    [nexmark](nexmark.md), take the query.
 2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. Some
-   are settings: what a [killed engine does](faults.md), and where Deephaven's views live.
-3. **Compare at your rate, per core**: 50 % of capacity is another rate for each engine, and the
-   cost of an event falls with the rate. Each engine is shown at your rate, or the next that was
-   measured: up to ten times yours for lag, twice for cost. Of two cores, the engine had one. How
-   engines scale is not measured, so [measure on your machine](../README.md#run-it) first.
-4. **Freshness is a setting**: Deephaven when not [tuned](../CONTRIBUTING.md#tune-an-engine), and
-   Flink and Pathway when they are, change views once a second, so their p99 is hardly within 1 s;
-   others [every 100 ms](engines.md).
+   depend on settings: what a [killed engine may do](faults.md), and where Deephaven's views live.
+3. **Compare at your rate**: 50 % of capacity is another rate for each engine, and the cost of an
+   event falls with the rate. Each engine is shown at your rate, or the next that was measured: up
+   to ten times yours for lag, twice for cost. The engine had one core of two. How engines scale is
+   not measured, so [measure on your machine](../README.md#run-it) first.
+4. **Freshness is a setting**: Deephaven untuned, and Flink and Pathway
+   [tuned](../CONTRIBUTING.md#tune-an-engine), change views once a second, so their p99 is hardly
+   within 1 s; others [every 100 ms](engines.md).
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
    Kafka Streams on disk, as Flink may, too (`FLINK_STATE_BACKEND`); Pathway in other memory.
 
@@ -70,17 +71,17 @@ lag is the age of the oldest event that a client has not received in the slowest
 the time it is lower. Capacity, or saturation throughput, is what an engine processes while input
 always waits; a load is held if the engine is not seen to fall behind in 40 s (search: 90 s) and
 its p99 stays within 5 s. “≥”: something other than the engine was the limit; of a recovery time:
-the lag was not normal yet at the end. “Below 10 %” of an engine's capacity, no best is named. Base
-CPU is extrapolated to rate 0; costs leave out the broker.
+the lag was not normal yet at the end. “Load below 10 %” of capacity: no best is named. Base CPU
+is extrapolated to rate 0; costs leave out the broker.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Round rates at which engines are shown, each by what was measured at the lowest rate from there
 # on; and what is shown, up to how many times the rate: lag grows with it, but an event costs less.
 # A rate that was asked for is reached within RATE_TOLERANCE.
-RATES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+RATES = (1_000, 2_000, 3_000, 5_000, 10_000, 20_000, 30_000, 50_000, 100_000, 200_000, 300_000)
 AT_RATES = {VIEW_LAG_P99: 10.0, CPU_PER_MILLION: 2.0}
-IDLE = " (below 10 %)"  # of its capacity
+IDLE = " (load below 10 %)"  # of its capacity
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
 
@@ -263,8 +264,8 @@ def _within(standing: Standing) -> Iterator[Sequence[str]]:
             windows = _windows(standing, name, limit_ms)
             lower = [one for rate, within in windows if rate < highest for one in within]
             above = lower.count(False)
-            exception = f" (above it in {above} of {len(lower)} windows at lower rates)"
-            further = f", and {significant(brief)}/s for a shorter time"
+            exception = f" (p99 above it in {above} of {len(lower)} windows at lower rates)"
+            further = f", and {significant(brief)}/s in shorter windows"
             most = f"{significant(highest)}/s{exception if above else ''}"
             most += further if brief > FURTHER * highest else ""
             is_below = standing.is_below_search(name, sustained(limit_ms))
@@ -326,17 +327,18 @@ def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
     if not rate or math.isinf(minutes.mean):
         return text
     millions = rate.mean * minutes.mean * 60 / 1e6
-    return f"{significant(millions, 2)} million events: {text} at {significant(rate.mean)}/s"
+    return f"{text} at {significant(rate.mean)}/s ({significant(millions, 2)} million events)"
 
 
 def _after_a_kill(standing: Standing, name: str, seconds: Estimate) -> str:
-    """Return a recovery time, with what had been counted before the kill."""
+    """Return a recovery time, with what had been counted before the kill, and the rate."""
     return f"{format_estimate(NORMAL_AFTER, seconds)}{_before_the_kill(standing, name)}"
 
 
 def _before_the_kill(standing: Standing, name: str) -> str:
-    counted = standing.estimate(name, COUNTED_BEFORE, None)
-    return f" with {significant(counted.mean)} events before the kill" if counted else ""
+    counted, rate = (standing.estimate(name, key, None) for key in (COUNTED_BEFORE, RATE_AT_FAULT))
+    at_rate = f", at {significant(rate.mean)}/s" if rate else ""
+    return f" after {significant(counted.mean)} events{at_rate}" if counted else ""
 
 
 def _by_query(family: Sequence[Standing]) -> str:

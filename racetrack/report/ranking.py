@@ -19,6 +19,7 @@ from racetrack.report.standings import (
     BELOW_SEARCH,
     HALF,
     MATRIX,
+    NOT_MEASURED,
     Column,
     Standing,
     answers_of,
@@ -107,9 +108,12 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     estimate = standing.estimate(name, column.metric, column.load)
     why_not = standing.why_not_compared(name, column.metric, column.load)
     if why_not == BELOW_SEARCH:
-        return {"text": "< 5 %", "sure": "of capacity", "whole": BELOW_SEARCH, "value": None}
+        text, _, sure = BELOW_SEARCH.partition(", ")
+        return {"text": text, "sure": sure, "whole": BELOW_SEARCH, "value": None}
     if estimate is None:
-        return {"text": "", "sure": why_not, "whole": "", "value": None}
+        is_search = column.metric in metrics.SUSTAINED and why_not == NOT_MEASURED
+        sure = "not searched" if is_search else why_not
+        return {"text": "", "sure": sure, "whole": "", "value": None}
     text_of = significant if math.isfinite(estimate.mean) else column.metric.number
     number = f"{'≥ ' if estimate.at_least else ''}{text_of(estimate.mean)}"
     rate = standing.estimate(name, metrics.ACHIEVED, HALF) if column.metric in AT_RATE else None

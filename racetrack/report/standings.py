@@ -21,7 +21,7 @@ from racetrack.results.run import SEARCH
 _PLACE = Place("", "", "")
 HALF = Load(0, 0.5)
 NOT_MEASURED = "not measured"
-BELOW_SEARCH = "below 5 % of capacity"  # where a search found no rate
+BELOW_SEARCH = "none, even at 5 % of capacity"  # where a search found no rate
 
 
 @dataclass(frozen=True)
@@ -149,11 +149,14 @@ class Standing:
 
     def has_held(self, name: str, load: Load | None) -> bool:
         """Return whether a result held a load in all runs."""
-        return all(
+        return all(self._held(name, load))
+
+    def _held(self, name: str, load: Load | None) -> list[bool]:
+        return [
             row.held
             for row in self.rows
             if load and row.load and (row.variant, row.load.asked) == (name, load)
-        )
+        ]
 
     def is_below_search(self, name: str, metric: Metric) -> bool:
         """Return whether a result was searched for the highest rate within a bound, down to 5 % of
@@ -176,8 +179,9 @@ class Standing:
             return "CPU use not linear in rate" if has_rates else NOT_MEASURED
         if self.samples.is_wrong((name, metric.key, load)):
             return "views were wrong"
-        if not self.has_held(name, load):
-            return "fell behind, or lag above 5 s"
+        held = self._held(name, load)
+        if not all(held):
+            return f"not held in {held.count(False)} of {len(held)} runs"
         is_resolved = None not in (estimate.low, estimate.high)
         if estimate.n == 1 or estimate.at_limit or is_resolved:
             return ""

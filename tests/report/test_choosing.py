@@ -80,11 +80,14 @@ def test_engines_are_shown_at_a_rate_or_at_the_next_that_was_measured() -> None:
     page = page_of(STEADY, SWIFT, windows=windows)
     figures = figures_of(page)
     names = [name for name in figures if name.startswith("view lag p99 at ")]
-    assert names == [f"view lag p99 at {rate},000/s, ms" for rate in (1, 2, 5)]
-    (steady, swift), (same, further), (fast, unknown) = (figures[name] for name in names)
+    assert names == [f"view lag p99 at {rate},000/s, ms" for rate in (1, 2, 3, 5)]
+    (steady, swift), (same, further), (next_one, _), (fast, unknown) = (
+        figures[name] for name in names
+    )
     assert re.fullmatch(r"180 .* at 1,500/s, not held", swift)
     assert re.fullmatch(r"400 ± [\d.]+ at 2,250/s", steady) and same == steady
     assert re.fullmatch(r"450 ± [\d.]+ at 2,400/s", further)
+    assert re.fullmatch(r"600 ± [\d.]+ at 4,500/s", next_one)
     assert re.fullmatch(r"1,500 ± [\d.]+ at 7,200/s", fast) and not unknown
     # The cost at more than twice the rate would flatter.
     steady, swift = figures["cost at 1,000/s, CPU-s/million"]
@@ -98,7 +101,7 @@ def test_windows_at_lower_rates_above_the_limit_are_counted() -> None:
     at[0.1]["verdict"] = "fell behind"
     page = page_of(STEADY, SWIFT, windows=windows)
     held = figures_of(page)[f"{HELD} 1 s"][1]
-    assert held == "2,400/s (above it in 2 of 9 windows at lower rates)"
+    assert held == "2,400/s (p99 above it in 2 of 9 windows at lower rates)"
     assert "- `Swift <b>&` did not hold 10 % of capacity (300/s, 1 of 3 windows).\n" in page
 
 
@@ -113,12 +116,17 @@ def test_a_rate_above_one_that_is_mostly_above_the_limit_does_not_count() -> Non
 def test_a_recovery_is_shown_with_what_was_to_restore_and_what_was_wrong_afterwards() -> None:
     windows = SWIFT.windows()
     for window, wrong in zip(windows, (0, 2, 0), strict=False):
-        recovery = {"normal_after_s": 30.0, "counted_before_events": 2e6, "wrong_views": wrong}
+        recovery = {
+            "normal_after_s": 30.0,
+            "counted_before_events": 2e6,
+            "rate_at_fault_events_per_s": 1_500.0,
+            "wrong_views": wrong,
+        }
         windows = [*windows, {**window, "per_s": None, "share": None, "figures": recovery}]
     figures = figures_of(page_of(STEADY, SWIFT, windows=windows))
     unknown, recovery_of_swift = figures["recovery from a kill, s"]
     assert recovery_of_swift.startswith("30.0") and not unknown
-    assert recovery_of_swift.endswith(" with 2,000,000 events before the kill")
+    assert recovery_of_swift.endswith(" after 2,000,000 events, at 1,500/s")
     assert figures["answers"][1].endswith("; right after 2 of 3 kills")
 
 
@@ -132,10 +140,10 @@ def test_who_holds_no_rate_within_a_bound_is_named() -> None:
     page = choosing_page(standings(results), "../results", {})
     row = rows_of(page)["goes furthest within 1 s of view lag"]
     assert row.startswith("**[Steady Stream][1]** (4,500/s); ")
-    assert row.endswith("; below 5 % of capacity: [Swift <b>&][2]")
-    of_slow = "2,000/s, and 2,400/s for a shorter time"
+    assert row.endswith("; none, even at 5 % of capacity: [Swift <b>&][2]")
+    of_slow = "2,000/s, and 2,400/s in shorter windows"
     assert figures_of(page)[f"{HELD} 1 s"] == ["4,500/s", "2,400/s", of_slow]
-    assert "| below 5 % of capacity |" in results_page(standings(results), "../results")
+    assert "| none, even at 5 % of capacity |" in results_page(standings(results), "../results")
 
 
 def test_who_was_only_killed_has_no_rates() -> None:
@@ -169,7 +177,7 @@ def test_a_full_heap_is_said_with_the_events_that_fill_it() -> None:
             window["figures"]["memory_full_after_min"] = math.inf
     full = "time until the heap is full at 50 % of capacity, min"
     first, _ = figures_of(page_of(replace(SWIFT, name="steady"), SWIFT))[full]
-    assert first.startswith("2.7 million events: 30 ") and first.endswith(" at 1,500/s")
+    assert first.startswith("30 ") and first.endswith(" at 1,500/s (2.7 million events)")
     assert figures_of(page_of(STEADY, SWIFT, windows=windows))[full][1] == "never"
 
 

@@ -43,9 +43,9 @@ class Pathway(UpsertEngine):
             changes="follows changes",
         )
 
-    def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
-        """Report what CPU use below saturation says."""
-        return [MERGES]
+    def caveats(self, settings: Settings) -> list[str]:
+        """Report what CPU use below saturation says. On ads, only counts are kept."""
+        return [] if settings.workload == "ads" else [MERGES]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return how to read a view, and where the program's source is."""
