@@ -48,8 +48,8 @@ INTRODUCTION = """# Choosing an engine
 
 <!-- Generated from results/ by `./race publish`. Do not edit. -->
 
-Which engine for which job, by the [results](results.md), which have the caveats. Each workload is
-shown on the machine measured last. Names link to figures and commands.
+Which engine for which job, by the [results](results.md). Each workload is shown on the machine
+measured last. Names link to figures and commands.
 
 1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
    all events and follows changes; [ads](workloads.md#ads) counts in windows{ads}; of
@@ -58,13 +58,14 @@ shown on the machine measured last. Names link to figures and commands.
    depend on settings: what a [killed engine may do](faults.md), and where Deephaven's views live.
 3. **Compare at your rate**: 50 % of capacity is another rate for each engine, and the cost of an
    event falls with the rate. Each engine is shown at your rate, or the next that was measured: up
-   to ten times yours for lag, twice for cost. The engine had one core of two. How engines scale is
-   not measured, so [measure on your machine](../README.md#run-it) first.
+   to ten times yours for lag, twice for cost. Engines had one core; how they scale is not measured,
+   so [measure on your machine](../README.md#run-it) first.
 4. **Freshness is a setting**: Deephaven untuned, and Flink and Pathway
    [tuned](../CONTRIBUTING.md#tune-an-engine), change views once a second, so their p99 is hardly
    within 1 s; others [every 100 ms](engines.md).
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
    Kafka Streams on disk, as Flink may, too (`FLINK_STATE_BACKEND`); Pathway in other memory.
+   Collecting Flink's full heap takes 7 s, so it missed low loads, too.
 
 **Bold** is better by [one rule](compare.md#when-engines-differ). “~”: interval over ± 15 %. View
 lag is the age of the oldest event that a client has not received in the slowest view; p99: 99 % of
