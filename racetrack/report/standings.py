@@ -317,7 +317,7 @@ def _left_out(result: EngineResult) -> Iterator[str]:
 
 def _apart(result: EngineResult, results: Sequence[EngineResult]) -> Iterator[str]:
     """Yield a caveat if a result is not of the experiment that has most of the results of its
-    workload and machine."""
+    workload and machine, the last of several."""
     place = place_of(result)
     counts = Counter(
         experiment
@@ -325,14 +325,16 @@ def _apart(result: EngineResult, results: Sequence[EngineResult]) -> Iterator[st
         if place_of(other) == place
         for experiment in _experiments_of(other)
     )
-    if counts and counts.most_common(1)[0][0] not in _experiments_of(result):
+    most = max(counts, key=lambda experiment: (counts[experiment], experiment), default="")
+    if most and most not in _experiments_of(result):
         queries = result.workload.partition(" ")[2]
         what = f"{queries} was measured" if queries else "Measured"
         yield f"{what} apart from the others: the machine may have been faster or slower then."
 
 
 def _experiments_of(result: EngineResult) -> set[str]:
-    return {window.experiment for window in result.windows if not window.window}
+    windows = (window for window in result.windows if not window.window)
+    return {window.experiment for window in windows if window.experiment}
 
 
 def caveats_of(results: Sequence[EngineResult]) -> list[str]:

@@ -63,6 +63,7 @@ def test_the_recovery_from_a_fault_has_a_row_of_its_own(tmp_path: Path) -> None:
     assert recovery.load is None and KILL in recovery.window
     assert not recovery.remark and not recovery.at_least
     assert recovery.values == {
+        "rate_at_fault_events_per_s": 4_000,
         "up_after_s": 5.0,
         "normal_after_s": 5.0,
         "lost_events": 0,

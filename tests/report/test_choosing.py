@@ -199,6 +199,16 @@ def test_a_result_of_another_experiment_is_said_to_be() -> None:
     assert "apart from the others" not in results_page(standings([later]), "")
 
 
+def test_of_experiments_with_as_many_results_the_last_counts() -> None:
+    first, last = (
+        result(engine, windows=[{**window, "experiment": name} for window in engine.windows()])
+        for engine, name in ((STEADY, "2026.11.02_full"), (SWIFT, "2026.11.03_full"))
+    )
+    page = results_page(standings([first, last]), "")
+    assert "- Steady Stream: Measured apart from the others: " in page
+    assert "Swift <b>&: Measured apart" not in page
+
+
 def test_engines_of_different_classes_are_told_apart() -> None:
     figures = figures_of(page_of(STEADY, SWIFT, classes=PUBLISHED.model_dump()))
     assert figures["answers"] == ["2 of 2 views right", "not checked"]

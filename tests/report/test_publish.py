@@ -309,6 +309,7 @@ def test_changing_loads_do_not_count_and_of_a_run_with_faults_only_its_recovery(
     run(tmp_path, RunSpec(arguments={"load": "spike 4k 8k 5s"}))
     (row,) = [row for material in gather(table.read([tmp_path])) for row in material.rows]
     recovery = {
+        "rate_at_fault_events_per_s",
         "up_after_s",
         "normal_after_s",
         "lost_events",
