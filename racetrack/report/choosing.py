@@ -174,21 +174,25 @@ def _question(standing: Standing, claim: Claim) -> str:
 
 
 def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
-    """Return who was measured, but has no place in the order of a claim, by the reason."""
+    """Return who was measured, but has no place in the order of a claim, by the reason, with the
+    figure if there is one."""
     reasons: dict[str, list[str]] = {}
     for name in standing.samples.ranked:
         if name not in claim.order:
             reason = standing.why_not_compared(name, claim.metric, claim.load) or WhyNot.ONE_RUN
             if reason != NOT_MEASURED:
-                reasons.setdefault(reason, []).append(links[name])
+                value = _value(standing, claim, name)
+                reasons.setdefault(reason, []).append(f"{links[name]} {value}".strip())
     return "".join(f"; {reason}: {', '.join(those)}" for reason, those in reasons.items())
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
-    """Return a figure with its unit; at a share of capacity, with the rate that this was; a
-    throughput with the highest rate that was held, and whether no higher one has a verdict; a
-    recovery time with what had been counted before."""
-    estimate = claim.estimates[name]
+    """Return a figure with its unit, empty if there is none; at a share of capacity, with the rate
+    that this was; a throughput with the highest rate that was held, and whether no higher one has a
+    verdict; a recovery time with what had been counted before."""
+    estimate = standing.estimate(name, claim.metric, claim.load)
+    if not estimate:
+        return ""
     text = f"{sign_of(estimate)}{claim.metric.text(rounded(estimate.mean))}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:

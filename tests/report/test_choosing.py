@@ -165,7 +165,7 @@ def test_who_recovers_with_wrong_views_is_not_compared() -> None:
     page = choosing_page(standings(results), "../results", {})
     row = rows_of(page)[f"recovers fastest from {KILL}"]
     assert row.startswith("**[Steady Stream][1]** (40.0 s); ")
-    assert row.endswith(" of [Slow][3] (60.0 s); views were wrong: [Swift <b>&][2]")
+    assert row.endswith(" of [Slow][3] (60.0 s); views were wrong: [Swift <b>&][2] 30.0 s")
     why = "Recoveries of `Swift <b>&` are not compared: views were wrong after 3 of 3 kills."
     assert f"- {why}\n" in page
 
