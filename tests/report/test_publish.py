@@ -239,7 +239,10 @@ def test_repeats_that_were_not_made_are_mentioned(tmp_path: Path) -> None:
     later = PlannedRun(RunSpec(), repeat=2, outcome=None, begun=False)
     folder = experiment(tmp_path / "logs", "my", [PlannedRun(RunSpec()), later], COMMAND)
     result = published(folder, tmp_path / "results")
-    assert "Repeats made: 1 of 2." in result["caveats"]
+    assert "Repeats made by the plan my: 1 of 2." in result["caveats"]
+    experiment(tmp_path / "logs", "my", [PlannedRun(RunSpec())], COMMAND)
+    both = published(tmp_path / "logs", tmp_path / "results")
+    assert not any("Repeats made" in caveat for caveat in both["caveats"])
 
 
 @pytest.mark.parametrize("outcome", ["ok", "Void: a backup ran"])
