@@ -347,7 +347,7 @@ def _caveats(material: Material) -> Iterator[str]:
         if folder.name not in with_loads:
             continue
         experiment = read_experiment(folder)
-        plan, runs = str(experiment.plan["name"]), experiment.runs
+        plan, runs = experiment.name, experiment.runs
         most[plan] = max(most.get(plan, 0), len({run.repeat for run in runs}))
         made[plan] += len({run.repeat for run in runs if run.outcome is not None})
         if note := experiment.plan.get("note"):
