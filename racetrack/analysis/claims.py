@@ -99,6 +99,12 @@ class Estimate:
         return self.bounds > 0
 
     @property
+    def is_resolved(self) -> bool:
+        """True if the runs gave an interval, or can't give one: a single run, or values without a
+        known spread."""
+        return self.n == 1 or self.at_limit > 0 or None not in (self.low, self.high)
+
+    @property
     def is_imprecise(self) -> bool:
         """True if an end of the interval is further than IMPRECISE from the mean."""
         ends = [end for end in (self.low, self.high) if end is not None]

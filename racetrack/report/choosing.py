@@ -27,7 +27,7 @@ from racetrack.metrics import (
     sustained,
 )
 from racetrack.report.render import markdown_table
-from racetrack.report.sheet import format_estimate, format_factor, remarks, sign_of
+from racetrack.report.sheet import NOT_RESOLVED, format_estimate, format_factor, remarks, sign_of
 from racetrack.report.standings import (
     BELOW_SEARCH,
     HALF,
@@ -193,7 +193,8 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
     estimate = standing.estimate(name, claim.metric, claim.load)
     if not estimate:
         return ""
-    text = f"{sign_of(estimate)}{claim.metric.text(rounded(estimate.mean))}"
+    unclear = "" if estimate.is_resolved else f" ({NOT_RESOLVED})"
+    text = f"{sign_of(estimate)}{claim.metric.text(rounded(estimate.mean))}{unclear}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:
         highest = _highest(standing, name, LIMITS_MS[-1])

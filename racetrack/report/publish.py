@@ -341,20 +341,20 @@ def _caveats(material: Material) -> Iterator[str]:
     for folder in dict.fromkeys(row.folder for row in material.rows if row.folder):
         yield from caveats_of(material.records[folder])
     with_loads = {row.experiment for row in material.rows if not row.is_recovery}
-    most: dict[str, int] = {}
+    planned: dict[str, int] = {}
     made: Counter[str] = Counter()
     for folder in _plans(material):
         if folder.name not in with_loads:
             continue
         experiment = read_experiment(folder)
         plan, runs = experiment.name, experiment.runs
-        most[plan] = max(most.get(plan, 0), len({run.repeat for run in runs}))
+        planned[plan] = max(planned.get(plan, 0), len({run.repeat for run in runs}))
         made[plan] += len({run.repeat for run in runs if run.outcome is not None})
         if note := experiment.plan.get("note"):
             yield note
-    for plan, planned in most.items():
-        if made[plan] < planned:
-            yield f"Repeats made by the plan {plan}: {made[plan]} of {planned}."
+    for plan, repeats in planned.items():
+        if made[plan] < repeats:
+            yield f"Repeats made by the plan {plan}: {made[plan]} of {repeats}."
     for key in _differing(material.rows):
         recovery, other = (
             next(row.config.get(key) for row in material.rows if row.is_recovery is kind)

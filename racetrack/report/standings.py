@@ -182,10 +182,7 @@ class Standing:
         held = self._held(name, load)
         if not all(held):
             return f"not held in {held.count(False)} of {len(held)} runs"
-        is_resolved = None not in (estimate.low, estimate.high)
-        if estimate.n == 1 or estimate.at_limit or is_resolved:
-            return ""
-        return f"not resolved: {estimate.why_not}"
+        return "" if estimate.is_resolved else f"not resolved: {estimate.why_not}"
 
     def leaders(self, column: Column, among: Collection[str]) -> tuple[str, ...]:
         """Return the best of some results in a column, and all from which no difference is claimed
@@ -316,8 +313,8 @@ def _left_out(result: EngineResult) -> Iterator[str]:
 
 
 def _apart(result: EngineResult, results: Sequence[EngineResult]) -> Iterator[str]:
-    """Yield a caveat if a result is not of the experiment that has most of the results of its
-    workload and machine, the last of several."""
+    """Yield a caveat if a result is not of the experiment with the most results of its workload and
+    machine; of several with as many, the last counts."""
     place = place_of(result)
     counts = Counter(
         experiment

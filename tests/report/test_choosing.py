@@ -146,6 +146,17 @@ def test_who_holds_no_rate_within_a_bound_is_named() -> None:
     assert "| none, even at 5 % of capacity |" in results_page(standings(results), "../results")
 
 
+def test_who_held_a_load_in_some_runs_is_named_with_the_figure() -> None:
+    windows = SWIFT.windows()
+    halves = [window for window in windows if window.get("share") == 0.5]
+    for window, lag_ms in zip(halves, (100.0, 1_000.0, 9_000.0), strict=True):
+        window["figures"]["view_lag_p99_ms"] = lag_ms
+    page = page_of(STEADY, replace(STEADY, name="slow"), SWIFT, windows=windows)
+    row = rows_of(page)["is the freshest at 50 % of capacity, at different rates"]
+    of_swift = "3,370 ms (not resolved) at 1,500/s"
+    assert row.endswith(f"; not held in 1 of 3 runs: [Swift <b>&][3] {of_swift}")
+
+
 def test_who_was_only_killed_has_no_rates() -> None:
     whole = next(window for window in SWIFT.windows() if "share" not in window)
     kill = {**whole, "figures": {"normal_after_s": 30.0}, "window": KILL}
