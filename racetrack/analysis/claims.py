@@ -2,8 +2,8 @@
 
 Logarithms of figures are compared, since the variation of costs and lags is proportional to their
 size. Two or three repeats give a poor estimate of a variance, so variances are pooled: for figures
-measured at several loads, over the loads of a variant, since their scatter is similar; for figures
-without a load, such as capacity, over all variants. The interval of a ratio is Welch's 95 %
+measured at several loads, over the loads that a variant held, since their scatter is similar; for
+figures without a load, such as capacity, over all variants. The interval of a ratio is Welch's 95 %
 interval (1947) with these variances.
 
 A machine that others share may become slower within an hour, for all engines alike. So with at
@@ -203,13 +203,14 @@ def _shares_of_ideal(samples: "Samples") -> dict[Key, Estimate]:
 
 
 def ratios(rows: "Rows", to: str) -> dict[Key, Pair]:
-    """Return the ratio of each figure to that of the variant `to`, at all loads that both held.
-    None of these is a claim."""
+    """Return the ratio of each figure to that of the variant `to`, at all loads that both held in
+    all runs. None of these is a claim."""
     samples = Samples.of(rows)
     return {
         (variant, key, load): pair
         for variant, key, load in samples.by_key
-        if variant != to and (pair := samples.pair((variant, key, load), to))
+        if variant != to and not samples.missed(variant, load) and not samples.missed(to, load)
+        if (pair := samples.pair((variant, key, load), to))
     }
 
 
@@ -220,10 +221,10 @@ def claims(
     each question for which at least two have figures. A figure of a window is compared at the
     highest rate that all of them held and that is at least LEAST_SHARE of each capacity; and at the
     highest shares of their own capacities up to RANKED_SHARE that all, and that several of them,
-    held. Recoveries are compared among those whose views were right afterwards. A single run is
-    compared only if there are not two variants with more. Some figures are compared only between
-    variants of one class (`Metric.alike`). With `baseline`, each variant is only compared with that
-    one.
+    held. A load is held if it was in most runs; figures are those of all runs. Recoveries are
+    compared among those whose views were right afterwards. A single run is compared only if there
+    are not two variants with more. Some figures are compared only between variants of one class
+    (`Metric.alike`). With `baseline`, each variant is only compared with that one.
 
     One call is one family of Holm's procedure.
     """
@@ -241,14 +242,16 @@ def claims(
 @dataclass
 class _Sample:
     """Values of a figure, with the repeat in which each was measured (None: not in turn with other
-    variants). `interval` replaces the values of a recorded mean. `held` is false if the load was
-    not held in all runs."""
+    variants). `interval` replaces the values of a recorded mean. `held` is true if most runs held
+    the load, and it was offered to the others, which have values, too. `is_steady` is true if all
+    held it; otherwise the values may scatter more than those at other loads."""
 
     values: list[float] = field(default_factory=list)
     repeats: list[Repeat | None] = field(default_factory=list)
     interval: Interval | None = None
     bounds: int = 0
     held: bool = True
+    is_steady: bool = True
 
     @property
     def has_logarithm(self) -> bool:
@@ -275,13 +278,21 @@ class Samples:
         self.classes = {row.variant: row.classes for row in ok}
         self.ranked = ranked(self.classes)
         self.variants = tuple(dict.fromkeys((*self.ranked, *self.classes)))
-        self._held = self._held_in_all(ok)
+        self._runs: dict[str, dict[Load, list[Row]]] = {name: {} for name in self.variants}
+        for row in ok:
+            if row.load:
+                self._runs[row.variant].setdefault(row.load.asked, []).append(row)
         self.by_key: dict[Key, _Sample] = {}
         for row in [*ok, *whole_runs(ok)]:
             for key, value in row.values.items():
                 if is_registered(key):
                     self._add(row, key, value)
-        self.common = self._common()
+        for (variant, key, load), sample in self.by_key.items():
+            missed = self.missed(variant, load)
+            sample.is_steady = not missed
+            sample.held = self._has_held(variant, load) and all(
+                row.is_offered and key in row.values for row in missed
+            )
 
     @classmethod
     def of(cls, rows: "Rows") -> "Samples":
@@ -301,26 +312,44 @@ class Samples:
             sample.repeats.append(repeat)
         sample.interval = row.intervals.get(key, sample.interval)
         sample.bounds += key in row.at_least
-        sample.held = load is None or self._held[row.variant][load]
 
-    def _held_in_all(self, rows: Sequence[Row]) -> dict[str, dict[Load, bool]]:
-        """Return whether each variant held each load in all runs, those without a lag included."""
-        held: dict[str, dict[Load, bool]] = {name: {} for name in self.variants}
-        for row in rows:
-            if row.load:
-                held_at = held[row.variant]
-                held_at[row.load.asked] = held_at.get(row.load.asked, True) and row.held
-        return held
+    def windows(self, variant: str, load: Load | None) -> list[Row]:
+        """Return the windows of a variant at a load."""
+        return self._runs[variant].get(load, []) if load else []
 
-    def _common(self) -> list[Load]:
+    def missed(self, variant: str, load: Load | None) -> list[Row]:
+        """Return the windows in which a variant did not hold a load."""
+        return [row for row in self.windows(variant, load) if not row.held]
+
+    def _has_held(self, variant: str, load: Load | None) -> bool:
+        missed = self.missed(variant, load)
+        return not missed or 2 * len(missed) < len(self.windows(variant, load))
+
+    def is_held(self, key: Key) -> bool:
+        """Return whether a figure is one of a load that was held in most runs, or has no load."""
+        variant, _, load = key
+        return self.by_key[key].held if key in self.by_key else self._has_held(variant, load)
+
+    def _has_place(self, key: Key) -> bool:
+        """Return whether a figure has a place in orders, if there is one."""
+        sample = self.by_key.get(key)
+        if not sample or sample.is_steady:
+            return self.is_held(key)
+        # If it is not resolved, it would tie with any other.
+        return sample.held and sample.has_logarithm and self.estimate(key).is_resolved
+
+    def loads_of(self, metric: Metric) -> list[Load | None]:
+        """Return the loads at which a metric is compared."""
+        if metric.per != "window":
+            return [None]
         held = Counter(
             load
             for name in self.ranked
-            for load, all_held in self._held[name].items()
-            if all_held and not load.profile
+            for load in self._runs[name]
+            if not load.profile and self._has_place((name, metric.key, load))
         )
         # Some may have been measured at saturation only.
-        at_loads = [name for name in self.ranked if self._held[name]]
+        at_loads = [name for name in self.ranked if self._runs[name]]
         by_all = {load for load, count in held.items() if count == len(at_loads)}
         rates = [load for load in by_all if load.share is None and not self.idle_at(load)]
         shares = [load for load in held if LEAST_SHARE <= (load.share or 0) <= RANKED_SHARE]
@@ -364,10 +393,6 @@ class Samples:
         wrong = self.by_key.get((variant, WRONG_VIEWS.key, load), _Sample())
         return metric == NORMAL_AFTER.key and any(wrong.values)
 
-    def loads_of(self, metric: Metric) -> list[Load | None]:
-        """Return the loads at which a metric is compared."""
-        return list(self.common) if metric.per == "window" else [None]
-
     def estimate(self, key: Key) -> Estimate:
         """Return the estimate of a figure."""
         estimate = self._estimate(key)
@@ -381,7 +406,7 @@ class Samples:
                 mean, interval.low, interval.high, interval.n, interval.freedom, (), sample.bounds
             )
         values, n = tuple(sample.values), len(sample.values)
-        if not sample.has_logarithm or not sample.held:
+        if not sample.has_logarithm:
             plain = summary(values) if all(map(math.isfinite, values)) else None
             mean = plain.mean if plain else math.inf
             estimate = Estimate(mean, None, None, n, None, values, sample.bounds)
@@ -410,7 +435,7 @@ class Samples:
         known = {
             key[0]: self.estimate(key)
             for key in keys
-            if key in self.by_key and self.by_key[key].held and not self.is_wrong(key)
+            if key in self.by_key and self._has_place(key) and not self.is_wrong(key)
         }
         # No difference from a single run can be claimed: it would always tie with the best.
         repeated = {name: estimate for name, estimate in known.items() if estimate.n > 1}
@@ -458,22 +483,20 @@ class Samples:
         variant, metric, load = key
         pooled = self.variants if load is None else (variant,)
         variance, freedom = self._pooled(pooled, metric, at_loads=load is not None)
+        if not sample.is_steady:
+            variance, freedom = max((variance, freedom), _scatter([sample]))
         mean = float(np.mean(np.log(sample.values)))
         return _LogMean(mean, variance / len(sample.values), freedom, is_pooled=load is None)
 
     def _pooled(self, variants: Sequence[str], metric: str, *, at_loads: bool) -> tuple[float, int]:
         """Return the pooled variance of the logarithms within each variant and load, and its
         degrees of freedom."""
-        squares, freedom = 0.0, 0
-        for (variant, key, load), sample in self.by_key.items():
-            wanted = key == metric and variant in variants and (load is not None) == at_loads
-            usable = wanted and sample.held and not sample.interval
-            if usable and len(sample.values) > 1 and sample.has_logarithm:
-                squares += float(np.var(np.log(sample.values))) * len(sample.values)
-                freedom += len(sample.values) - 1
-        if not freedom:
-            return 0.0, 0
-        return max(squares / freedom, LEAST_DEVIATION**2), freedom
+        return _scatter(
+            sample
+            for (variant, key, load), sample in self.by_key.items()
+            if key == metric and variant in variants and (load is not None) == at_loads
+            if sample.is_steady and not sample.interval
+        )
 
     def _within_repeats(
         self, variant: str, to: str, metric: str, load: Load | None
@@ -481,16 +504,16 @@ class Samples:
         """Return the logarithm of the ratio of two variants within repeats; None if there are too
         few.
 
-        For a figure with loads, the variance is that of the ratios at all loads. For others it is
-        the mean square of the residuals of all variants, without the means of variants and of
-        repeats.
+        For a figure with loads, the variance is that of the ratios at all loads that no run missed;
+        at one that was missed, of those there. For others it is the mean square of the residuals of
+        all variants, without the means of variants and of repeats.
         """
         here = self._by_repeat([variant, to], metric, load)
         if load is None:
             known = [name for name in self.variants if (name, metric, None) in self.by_key]
             tables = [self._by_repeat(known, metric, None)]
         else:
-            loads = {at for name, key, at in self.by_key if key == metric and name in (variant, to)}
+            loads = self._alike(variant, to, metric, load)
             tables = [self._by_repeat([variant, to], metric, at) for at in loads]
         squares, freedom = 0.0, 0
         for table in tables:
@@ -501,14 +524,32 @@ class Samples:
                 freedom += (sides - 1) * (repeats - 1)
         if freedom < LEAST_FREEDOM or not here.size:
             return None
+        fewest = here.shape[1]
+        if not self._is_steady([variant, to], metric, load) and any(
+            len(self.by_key[name, metric, load].values) > fewest for name in (variant, to)
+        ):
+            return None  # the run that missed the load may be among those without a counterpart
         variance = 2 * max(squares / freedom, LEAST_DEVIATION**2) / here.shape[1]
         return _LogMean(float(np.mean(here[0] - here[1])), variance, freedom)
+
+    def _alike(self, variant: str, to: str, metric: str, load: Load) -> set[Load | None]:
+        """Return the loads at which the ratios of a figure scatter as they do at `load`."""
+        steady = {
+            at
+            for _, key, at in self.by_key
+            if key == metric and self._is_steady([variant, to], metric, at)
+        }
+        return steady if load in steady else {load}
+
+    def _is_steady(self, variants: Sequence[str], metric: str, load: Load | None) -> bool:
+        samples = (self.by_key.get((name, metric, load), _Sample()) for name in variants)
+        return all(sample.is_steady for sample in samples)
 
     def _by_repeat(
         self, variants: Sequence[str], metric: str, load: Load | None
     ) -> NDArray[np.float64]:
         """Return the logarithms of a figure: a row for each variant, a column for each repeat in
-        which all variants have a positive value and held the load."""
+        which all variants have a positive value, if all held the load in most runs."""
         of_variants = []
         for variant in variants:
             sample = self.by_key.get((variant, metric, load), _Sample())
@@ -525,6 +566,16 @@ class Samples:
 
 
 Rows = Sequence[Row] | Samples
+
+
+def _scatter(samples: Iterable[_Sample]) -> tuple[float, int]:
+    """Return the pooled variance of logarithms within samples, and its degrees of freedom."""
+    squares, freedom = 0.0, 0
+    for sample in samples:
+        if len(sample.values) > 1 and sample.has_logarithm:
+            squares += float(np.var(np.log(sample.values))) * len(sample.values)
+            freedom += len(sample.values) - 1
+    return (max(squares / freedom, LEAST_DEVIATION**2), freedom) if freedom else (0.0, 0)
 
 
 def is_resolved(ratio: Ratio) -> bool:

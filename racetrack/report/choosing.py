@@ -56,16 +56,16 @@ measured last. Names link to figures and commands.
    [nexmark](nexmark.md), take the query.
 2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. Some
    depend on settings: what a [killed engine may do](faults.md), and where Deephaven's views live.
-3. **Compare at your rate**: 50 % of capacity is another rate for each engine, and the cost of an
-   event falls with the rate. Each engine is shown at your rate, or the next that was measured: up
-   to ten times yours for lag, twice for cost. Engines had one core; how they scale is not measured,
-   so [measure on your machine](../README.md#run-it) first.
+3. **Compare at your rate**: 50 % of capacity is another rate for each engine, and events cost less
+   at higher rates. Each engine is shown at your rate, or the next that was measured: up to ten
+   times yours for lag, twice for cost. Engines had one core; how they scale is not measured, so
+   [measure on your machine](../README.md#run-it) first.
 4. **Freshness is a setting**: Deephaven untuned, and Flink and Pathway
    [tuned](../CONTRIBUTING.md#tune-an-engine), change views once a second, so their p99 is hardly
    within 1 s; others [every 100 ms](engines.md).
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
-   Kafka Streams on disk, as Flink may, too (`FLINK_STATE_BACKEND`); Pathway in other memory.
-   Collecting Flink's full heap takes 7 s, so it missed low loads, too.
+   Kafka Streams on disk, as Flink may (`FLINK_STATE_BACKEND`); Pathway in other memory. Collecting
+   Flink's full heap takes 7 s, so it missed low loads.
 
 **Bold** is better by [one rule](compare.md#when-engines-differ). “~”: interval over ± 15 %. View
 lag is the age of the oldest event that a client has not received in the slowest view; p99: 99 % of
@@ -181,19 +181,21 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
         if name not in claim.order:
             reason = standing.why_not_compared(name, claim.metric, claim.load) or WhyNot.ONE_RUN
             if reason != NOT_MEASURED:
-                value = _value(standing, claim, name)
+                value = _value(standing, claim, name, reason)
                 reasons.setdefault(reason, []).append(f"{links[name]} {value}".strip())
     return "".join(f"; {reason}: {', '.join(those)}" for reason, those in reasons.items())
 
 
-def _value(standing: Standing, claim: Claim, name: str) -> str:
+def _value(standing: Standing, claim: Claim, name: str, known: str = "") -> str:
     """Return a figure with its unit, empty if there is none; at a share of capacity, with the rate
-    that this was; a throughput with the highest rate that was held, and whether no higher one has a
-    verdict; a recovery time with what had been counted before."""
+    that this was, and at a load, with the runs that missed it; a throughput with the highest rate
+    that was held, and whether no higher one has a verdict; a recovery time with what had been
+    counted before. `known` is what is said of it elsewhere."""
     estimate = standing.estimate(name, claim.metric, claim.load)
     if not estimate:
         return ""
-    unclear = "" if estimate.is_resolved else f" ({NOT_RESOLVED})"
+    is_clear = estimate.is_resolved or NOT_RESOLVED in known
+    unclear = "" if is_clear else f" ({NOT_RESOLVED})"
     text = f"{sign_of(estimate)}{claim.metric.text(rounded(estimate.mean))}{unclear}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == CAPACITY:
@@ -204,9 +206,10 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
         return f"{text}; held {significant(highest)}/s{most}" if highest else text
     if claim.metric == NORMAL_AFTER:
         return f"{text}{_before_the_kill(standing, name)}"
-    if not claim.load or not claim.load.share or not achieved:
-        return text
-    return f"{text} at {significant(achieved.mean)}/s"
+    if claim.load and claim.load.share and achieved:
+        text += f" at {significant(achieved.mean)}/s"
+    missed = standing.missed(name, claim.load)
+    return text if missed in ("", known) else f"{text}, {missed}"
 
 
 def _kinds(standing: Standing) -> Iterator[Sequence[str]]:
@@ -256,7 +259,7 @@ def _at(standing: Standing, name: str, metric: Metric, load: Load, per_s: float)
     if achieved and achieved.mean > FURTHER * per_s:
         text += f" at {significant(achieved.mean)}/s"
     idle = IDLE if name in standing.samples.idle_at(load) else ""
-    return f"{text}{idle}{'' if standing.has_held(name, load) else ', not held'}"
+    return ", ".join(filter(None, (f"{text}{idle}", standing.missed(name, load))))
 
 
 def _within(standing: Standing) -> Iterator[Sequence[str]]:
@@ -384,10 +387,14 @@ def _best(standing: Standing, column: Column) -> str:
         if (estimate := standing.estimate(name, column.metric, column.load))
     }
     sign = -1 if column.metric.better == "more" else 1
-    held = [name for name in known if standing.has_held(name, column.load)]
+    missed = {name: standing.missed(name, column.load) for name in known}
+    held = [
+        name for name in known if standing.samples.is_held((name, column.metric.key, column.load))
+    ]
     shown = {name: f"**{name}**" if name in leaders else name for name in held}
     texts = [
         f"{shown[name]} {format_estimate(column.metric, known[name])}"
+        + (f" ({missed[name]})" if missed[name] else "")
         for name in sorted(held, key=lambda name: (sign * known[name].mean, name))
     ]
-    return ", ".join([*texts, *(f"{name} not held" for name in known if name not in held)])
+    return ", ".join([*texts, *(f"{name} {missed[name]}" for name in known if name not in held)])

@@ -75,9 +75,10 @@ def failures(
     """Return a text for each condition that holds for a variant at a load, with numbers. Rows that
     did not end `ok` do not count.
 
-    A condition also holds if its figure is unknown or infinite, since such runs must not pass a
-    gate. With repeats on both sides, a change only counts if the interval of its ratio excludes 1,
-    so that noise is not reported as a change.
+    A condition also holds if its figure is unknown or infinite, and one with a bound if it holds
+    for a run that did not hold the load, since such runs must not pass a gate. With repeats on both
+    sides, a change only counts if the interval of its ratio excludes 1, so that noise is not
+    reported as a change.
     """
     texts = []
     for place, of_place in by_place(row for row in rows if row.outcome == "ok").items():
@@ -132,7 +133,7 @@ def _reasons(condition: Condition, rows: Sequence[Row], baseline: Sequence[Row])
         why = (
             _why_changed(condition, estimate, pair)
             if condition.is_relative
-            else _why(condition, estimate)
+            else _why(condition, estimate, _of_missed(metric, rows, variant, load))
         )
         if why:
             yield f"{_where(variant, load)}: {metric.key} {why}"
@@ -148,18 +149,30 @@ def _concerned(
     return [(variant, load) for variant, key, load in known if key == metric.key]
 
 
-def _why(condition: Condition, estimate: Estimate | None) -> str:
+def _of_missed(metric: Metric, rows: Sequence[Row], variant: str, load: Load | None) -> list[float]:
+    """Return the values of a variant's runs that did not hold a load."""
+    return [
+        row.values[metric.key]
+        for row in rows
+        if row.load and (row.variant, row.load.asked) == (variant, load) and not row.held
+        if metric.key in row.values
+    ]
+
+
+def _why(condition: Condition, estimate: Estimate | None, of_missed: Sequence[float]) -> str:
     if estimate is None or not math.isfinite(estimate.mean):
         return "is unknown or infinite"
-    holds = OPERATORS[condition.compares](estimate.mean, condition.bound)
-    return f"is {estimate.mean:,.4g}" if holds else ""
+    values = (estimate.mean, *of_missed)
+    holding = (value for value in values if OPERATORS[condition.compares](value, condition.bound))
+    first = next(holding, None)
+    return "" if first is None else f"is {first:,.4g}"
 
 
 def _why_changed(condition: Condition, estimate: Estimate | None, pair: Pair | None) -> str:
     if estimate is None or not math.isfinite(estimate.mean):
         return "is unknown or infinite"
     if pair is None:
-        return "can't be compared: --against lacks it at this load, or the load was not held"
+        return "can't be compared: --against lacks it at this load, or a run did not hold the load"
     change_pct = 100 * (pair.ratio.ratio - 1)
     holds = OPERATORS[condition.compares](change_pct, condition.bound)
     return f"changed by {change_pct:+.1f} %" if holds and pair.ratio.excludes_1 is not False else ""

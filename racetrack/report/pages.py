@@ -43,7 +43,7 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
 - A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures),
   with its 95 % interval; without one it comes from a single run. “~” marks an interval beyond
   ± 15 %, “not resolved” one that is too wide to print, and “≥” what something other than the engine
-  limited. “Not held”: in some window the engine fell behind, or its lag p99 was above 5 s.
+  limited. “Not held”: the engine fell behind, its lag p99 was above 5 s, or less input arrived.
 - [View lag](views.md) is the age of the oldest event that is due but not yet in a view that a
   client follows; [the way to it](measured.md#observation-paths) adds some. Capacity, or saturation
   throughput, is what an engine processes while input always waits.
@@ -210,7 +210,7 @@ def _figure(standing: Standing, name: str, metric: Metric, load: Load | None) ->
     if standing.is_below_search(name, metric):
         return BELOW_SEARCH
     text = format_estimate(metric, standing.estimate(name, metric, load))
-    return text if standing.has_held(name, load) or not text else f"{text}; not held"
+    return "; ".join(filter(None, (text, text and standing.missed(name, load))))
 
 
 def _class(standing: Standing, result: EngineResult) -> str:

@@ -118,9 +118,10 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     number = f"{'≥ ' if estimate.at_least else ''}{text_of(estimate.mean)}"
     rate = standing.estimate(name, metrics.ACHIEVED, HALF) if column.metric in AT_RATE else None
     at_rate = f"at {significant(rate.mean)}/s" if rate and math.isfinite(estimate.mean) else ""
+    facts = (why_not or _sureness(estimate), standing.missed(name, column.load), at_rate)
     return {
         "text": ABOUT_0 if is_noise(column.metric, estimate) else number,
-        "sure": ", ".join(filter(None, (why_not or _sureness(estimate), at_rate))),
+        "sure": ", ".join(dict.fromkeys(filter(None, facts))),
         "whole": format_estimate(column.metric, estimate),
         "value": None if why_not or not math.isfinite(estimate.mean) else rounded(estimate.mean, 4),
     }

@@ -147,16 +147,12 @@ class Standing:
         """Return the estimate of a figure; None if it was not measured."""
         return self.estimates.get((name, metric.key, load))
 
-    def has_held(self, name: str, load: Load | None) -> bool:
-        """Return whether a result held a load in all runs."""
-        return all(self._held(name, load))
-
-    def _held(self, name: str, load: Load | None) -> list[bool]:
-        return [
-            row.held
-            for row in self.rows
-            if load and row.load and (row.variant, row.load.asked) == (name, load)
-        ]
+    def missed(self, name: str, load: Load | None) -> str:
+        """Return in how many runs a result did not hold a load; empty if it held it in all."""
+        missed, runs = self.samples.missed(name, load), self.samples.windows(name, load)
+        if not missed:
+            return ""
+        return f"not held in {len(missed)} of {len(runs)} runs" if len(runs) > 1 else "not held"
 
     def is_below_search(self, name: str, metric: Metric) -> bool:
         """Return whether a result was searched for the highest rate within a bound, down to 5 % of
@@ -169,7 +165,7 @@ class Standing:
         )
 
     def why_not_compared(self, name: str, metric: Metric, load: Load | None) -> str:
-        """Return why a figure has no place in an order; empty if it has."""
+        """Return why a figure can't be compared by its value; empty if it can."""
         if self.is_below_search(name, metric):
             return BELOW_SEARCH
         estimate = self.estimate(name, metric, load)
@@ -179,9 +175,8 @@ class Standing:
             return "CPU use not linear in rate" if has_rates else NOT_MEASURED
         if self.samples.is_wrong((name, metric.key, load)):
             return "views were wrong"
-        held = self._held(name, load)
-        if not all(held):
-            return f"not held in {held.count(False)} of {len(held)} runs"
+        if not self.samples.is_held((name, metric.key, load)):
+            return self.missed(name, load)
         return "" if estimate.is_resolved else f"not resolved: {estimate.why_not}"
 
     def leaders(self, column: Column, among: Collection[str]) -> tuple[str, ...]:

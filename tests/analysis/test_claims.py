@@ -104,6 +104,37 @@ def test_an_engine_does_not_differ_from_itself(repeats: int, drifts: bool) -> No
     assert wrong <= 50
 
 
+def missed_by_some(rng: Generator, rows: list[Row]) -> list[Row]:
+    """Return rows of which a fifth at the highest rate have a high lag and a higher cost."""
+    return [
+        replace(
+            each,
+            values={
+                **each.values,
+                VIEW_LAG_P99.key: rng.uniform(6_000, 30_000),
+                CPU_PER_MILLION.key: each.values[CPU_PER_MILLION.key] * rng.uniform(1, 1.5),
+            },
+        )
+        if each.load == Load(RATES[-1]) and rng.random() < 0.2
+        else each
+        for each in rows
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("repeats", [3, 5])
+def test_an_engine_that_misses_a_load_in_some_runs_does_not_differ_from_itself(
+    repeats: int,
+) -> None:
+    wrong = 0
+    for seed in range(1_000):
+        rng = default_rng(seed)
+        drift = list(rng.normal(0, 0.05, repeats))
+        sides = [missed_by_some(rng, rows_of(rng, at, repeats=repeats, drift=drift)) for at in "ab"]
+        wrong += any(each.is_decided for each in claims([*sides[0], *sides[1]]))
+    assert wrong <= 50
+
+
 def drifting(rng: Generator) -> list[float]:
     """Return the machine's slowdown in each of three repeats, as a logarithm."""
     return list(rng.normal(0, 0.3, 3))
@@ -350,6 +381,43 @@ def test_a_load_that_was_not_held_in_one_run_is_not_compared_by_the_lag_of_the_o
     stopped = [*rows[:-1], replace(rows[-1], values=cost)]
     assert ratios(rows, "a") and {each.load for each in claims(rows)} == {Load(12_000)}
     assert not ratios(stopped, "a") and not claims(stopped)
+
+
+def test_a_load_that_one_of_five_runs_missed_is_compared_with_all_their_values() -> None:
+    rng = default_rng(3)
+    lags_ms = {"a": [500.0, 510, 490, 505, 9_000], "b": [2_000.0, 2_010, 1_990, 2_005, 1_995]}
+    rows = [
+        row(
+            variant,
+            {VIEW_LAG_P99.key: lag_ms, CPU_PER_MILLION.key: cost * rng.uniform(0.99, 1.01)},
+            Load(0, share),
+            repeat=repeat,
+            experiment="full",
+        )
+        for (variant, of_half), cost in zip(lags_ms.items(), (7.0, 43.0), strict=True)
+        for share, lags in ((0.25, of_half[:4] + of_half[:1]), (0.5, of_half))
+        for repeat, lag_ms in enumerate(lags, 1)
+    ]
+    by_load = {(each.metric, each.load): each for each in claims(rows)}
+    assert by_load[CPU_PER_MILLION, Load(0, 0.5)].leaders == ("a",)
+    # Its lag there is that of all runs. Nothing is claimed of it, since they do not resolve it.
+    half = estimates(rows)["a", VIEW_LAG_P99.key, Load(0, 0.5)]
+    assert half.mean == pytest.approx(math.prod(lags_ms["a"]) ** 0.2) and not half.is_resolved
+    assert (VIEW_LAG_P99, Load(0, 0.5)) not in by_load
+    # At the next lower share it is compared, no less certain for that.
+    assert by_load[VIEW_LAG_P99, Load(0, 0.25)].leaders == ("a",)
+    quarter = estimates(rows)["a", VIEW_LAG_P99.key, Load(0, 0.25)]
+    assert quarter.is_resolved and not quarter.is_imprecise
+
+
+def test_who_missed_a_load_without_a_lag_is_not_compared_by_the_lag_of_the_others() -> None:
+    both = {VIEW_LAG_P99.key: 500.0, CPU_PER_MILLION.key: 7.0}
+    rows = [
+        row(variant, both, Load(0, 0.5), repeat=repeat) for variant in "ab" for repeat in (1, 2, 3)
+    ]
+    assert {each.metric for each in claims(rows)} == {VIEW_LAG_P99, CPU_PER_MILLION}
+    stopped = [*rows[:-1], replace(rows[-1], values={CPU_PER_MILLION.key: 7.0})]
+    assert {each.metric for each in claims(stopped)} == {CPU_PER_MILLION}
 
 
 def of_class(rows: list[Row], **classes: str) -> list[Row]:

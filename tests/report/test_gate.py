@@ -46,6 +46,15 @@ def rows(
     ]
 
 
+def test_a_run_that_did_not_hold_the_load_does_not_pass_by_the_mean_of_all() -> None:
+    lags = rows(500, 505, 9_000, key="lag_p99_ms")
+    (told,) = failures([parse("lag_p99_ms>2000")], lags)
+    assert told.endswith("lag_p99_ms is 9,000.")
+    (told,) = failures([parse("lag_p99_ms>+10%")], lags, rows(500, 505, 510, key="lag_p99_ms"))
+    assert "a run did not hold the load" in told
+    assert not failures([parse("lag_p99_ms>2000")], rows(500, 505, 1_900, key="lag_p99_ms"))
+
+
 def recorded(mean: float, half: float) -> list[Row]:
     """Return a row with a mean whose single values are unknown."""
     values: Mapping[str, float] = {CPU: mean, "lag_p99_ms": 9.0}
