@@ -5,6 +5,7 @@ import pytest
 from racetrack import config, engines
 
 KEPT = {"FLINK_CHECKPOINT_MS": "10000"}
+AT_LEAST_ONCE = {"FLINK_GUARANTEE": "at_least_once"}
 
 
 def test_classes_are_those_of_the_docs() -> None:
@@ -21,6 +22,7 @@ def test_classes_are_those_of_the_docs() -> None:
     ("engine", "settings", "key", "value"),
     [
         ("flink", KEPT, "after_a_kill", "resumes"),
+        ("flink", KEPT | AT_LEAST_ONCE, "after_a_kill", "resumes, leaves some rows wrong"),
         ("flink", KEPT | {"RUNTIME": "kubernetes"}, "after_a_kill", "reads all input again"),
         ("pg", {"POSTGRES_TRIGGERS": "true"}, "work", "partly when read"),
     ],

@@ -3,8 +3,8 @@
 Logarithms of figures are compared, since the variation of costs and lags is proportional to their
 size. Two or three repeats give a poor estimate of a variance, so variances are pooled: for figures
 measured at several loads, over the loads that a variant held, since their scatter is similar; for
-figures without a load, such as capacity, over all variants. The interval of a ratio is Welch's 95 %
-interval (1947) with these variances.
+figures without a load, such as capacity, over all variants, except recoveries. The interval of a
+ratio is Welch's 95 % interval (1947) with these variances.
 
 A machine that others share may become slower within an hour, for all engines alike. So with at
 least LEAST_FREEDOM degrees of freedom, variants are compared within each repeat, in which all are
@@ -31,6 +31,7 @@ from racetrack.metrics import (
     BASE_CPU,
     CAPACITY,
     MARGINAL_COST,
+    METRICS,
     NORMAL_AFTER,
     QUESTIONS,
     SATURATED_COST,
@@ -481,12 +482,13 @@ class Samples:
         if sample.interval:
             return _of_interval(sample.values[0], sample.interval)
         variant, metric, load = key
-        pooled = self.variants if load is None else (variant,)
+        is_pooled = _is_pooled(metric, load)
+        pooled = self.variants if is_pooled else (variant,)
         variance, freedom = self._pooled(pooled, metric, at_loads=load is not None)
         if not sample.is_steady:
             variance, freedom = max((variance, freedom), _scatter([sample]))
         mean = float(np.mean(np.log(sample.values)))
-        return _LogMean(mean, variance / len(sample.values), freedom, is_pooled=load is None)
+        return _LogMean(mean, variance / len(sample.values), freedom, is_pooled)
 
     def _pooled(self, variants: Sequence[str], metric: str, *, at_loads: bool) -> tuple[float, int]:
         """Return the pooled variance of the logarithms within each variant and load, and its
@@ -506,11 +508,12 @@ class Samples:
 
         For a figure with loads, the variance is that of the ratios at all loads that no run missed;
         at one that was missed, of those there. For others it is the mean square of the residuals of
-        all variants, without the means of variants and of repeats.
+        all variants, of recoveries of these two, without the means of variants and of repeats.
         """
         here = self._by_repeat([variant, to], metric, load)
         if load is None:
-            known = [name for name in self.variants if (name, metric, None) in self.by_key]
+            alike = self.variants if _is_pooled(metric, load) else [variant, to]
+            known = [name for name in alike if (name, metric, None) in self.by_key]
             tables = [self._by_repeat(known, metric, None)]
         else:
             loads = self._alike(variant, to, metric, load)
@@ -566,6 +569,12 @@ class Samples:
 
 
 Rows = Sequence[Row] | Samples
+
+
+def _is_pooled(metric: str, load: Load | None) -> bool:
+    """Return whether the variance of a figure is pooled over the variants. Recoveries are not: what
+    they consist of differs."""
+    return load is None and METRICS[metric].per != "fault"
 
 
 def _scatter(samples: Iterable[_Sample]) -> tuple[float, int]:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from statistics import fmean
+from typing import get_args
 
 from racetrack.analysis.claims import Claim, Estimate, WhyNot
 from racetrack.analysis.table import Load
@@ -16,6 +17,7 @@ from racetrack.metrics import (
     ACHIEVED,
     CAPACITY,
     COUNTED_BEFORE,
+    COUNTED_TWICE,
     CPU_PER_MILLION,
     MEMORY_FULL_AFTER,
     NORMAL_AFTER,
@@ -29,19 +31,18 @@ from racetrack.metrics import (
 from racetrack.report.render import markdown_table
 from racetrack.report.sheet import NOT_RESOLVED, format_estimate, format_factor, remarks, sign_of
 from racetrack.report.standings import (
-    BELOW_SEARCH,
     HALF,
-    MATRIX,
     NOT_MEASURED,
     Column,
     Standing,
-    answers_of,
+    answers_after_kills,
     caveats_of,
     columns_of,
     families,
     name_of,
+    views_of,
 )
-from racetrack.results.classes import TITLES, differing
+from racetrack.results.classes import AFTER_A_KILL, TITLES, AfterAKill, differing
 from racetrack.workloads.contract import Workload, find_workload
 
 INTRODUCTION = """# Choosing an engine
@@ -56,33 +57,33 @@ measured last. Names link to figures and commands.
    [nexmark](nexmark.md), take the query.
 2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. Some
    depend on settings: what a [killed engine may do](faults.md), and where Deephaven's views live.
-3. **Compare at your rate**: 50 % of capacity is another rate for each engine, and events cost less
-   at higher rates. Each engine is shown at your rate, or the next that was measured: up to ten
-   times yours for lag, twice for cost. Engines had one core; how they scale is not measured, so
-   [measure on your machine](../README.md#run-it) first.
-4. **Freshness is a setting**: Deephaven untuned, and Flink and Pathway
-   [tuned](../CONTRIBUTING.md#tune-an-engine), change views once a second, so their p99 is hardly
-   within 1 s; others [every 100 ms](engines.md).
-5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory;
-   Kafka Streams on disk, as Flink may (`FLINK_STATE_BACKEND`); Pathway in other memory. Collecting
-   Flink's full heap takes 7 s, so it missed low loads.
+3. **Compare at your rate**: 50 % of capacity is another rate for each engine. Tables show an engine
+   at your rate, or at the nearest rates below and above it. Engines had one core; how they scale is
+   not measured, so [measure on your machine](../README.md#run-it) first.
+4. **Tuned is for throughput**: Flink and Pathway [tuned](../CONTRIBUTING.md#tune-an-engine), as
+   Deephaven untuned, change views once a second, so their p99 is hardly within 1 s. Others do so
+   [every 100 ms](engines.md).
+5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory,
+   and end when it is full; Kafka Streams on disk, as Flink may (`FLINK_STATE_BACKEND`); Pathway in
+   other memory. Collecting Flink's full heap takes 7 s, so after saturation it missed low loads.
 
 **Bold** is better by [one rule](compare.md#when-engines-differ). “~”: interval over ± 15 %. View
 lag is the age of the oldest event that a client has not received in the slowest view; p99: 99 % of
 the time it is lower. Capacity, or saturation throughput, is what an engine processes while input
 always waits; a load is held if the engine is not seen to fall behind in 40 s (search: 90 s) and
 its p99 stays within 5 s. “≥”: something other than the engine was the limit; of a recovery time:
-the lag was not normal yet at the end. “Load below 10 %” of capacity: no best is named. Base CPU
+the lag was not normal yet at the end. “†”: below 10 % of capacity, where no best is named. Base CPU
 is extrapolated to rate 0; costs leave out the broker.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
-# Round rates at which engines are shown, each by what was measured at the lowest rate from there
-# on; and what is shown, up to how many times the rate: lag grows with it, but an event costs less.
-# A rate that was asked for is reached within RATE_TOLERANCE.
-RATES = (1_000, 2_000, 3_000, 5_000, 10_000, 20_000, 30_000, 50_000, 100_000, 200_000, 300_000)
-AT_RATES = {VIEW_LAG_P99: 10.0, CPU_PER_MILLION: 2.0}
-IDLE = " (load below 10 %)"  # of its capacity
+# Round rates at which engines are shown, each by what was measured there or, up to NEAR times
+# further, at the nearest rates. A rate that was asked for is reached within RATE_TOLERANCE.
+RATES = (1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
+AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)
+NEAR = 2.5
+IDLE = " †"  # the load is below LEAST_SHARE of its capacity
+ABOVE, NOT_KILLED = "above capacity", "not killed"
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
 
@@ -129,8 +130,11 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
         name_of(result): f"[{name_of(result)}][{labels[result.file_name]}]"
         for result in standing.results
     }
-    rows = [*_kinds(standing), *_at_rates(standing), *_within(standing), *_facts(standing)]
-    answers = [_answer(standing, claim, links) for claim in standing.claims]
+    short = "".join(f"- **{title}**: {text}.\n" for title, text in _in_short(standing, links))
+    rows = [*_kinds(standing), *_at_rates(standing)]
+    # At shares of capacity, last: engines are compared at different rates there.
+    claims = sorted(standing.claims, key=lambda claim: bool(claim.load and claim.load.share))
+    answers = [_answer(standing, claim, links) for claim in claims]
     tables = (
         (("", *links.values()), rows),
         (("which engine …", "answer"), answers),
@@ -138,7 +142,7 @@ def _section(standing: Standing, labels: Mapping[str, int]) -> str:
     shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
     lines = (*remarks(standing.rows, standing.claims), *caveats_of(standing.results))
     listed = "".join(f"- {line}\n" for line in lines)
-    return f"\n## {standing.heading}\n{''.join(shown)}\n{listed}"
+    return f"\n## {standing.heading}\n\n{short}{''.join(shown)}\n{listed}"
 
 
 def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
@@ -177,8 +181,10 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
     """Return who was measured, but has no place in the order of a claim, by the reason, with the
     figure if there is one."""
     reasons: dict[str, list[str]] = {}
+    alike = {own.get(claim.metric.alike) for own in claim.classes.values()}
     for name in standing.samples.ranked:
-        if name not in claim.order:
+        is_alike = standing.samples.classes[name].get(claim.metric.alike) in alike
+        if name not in claim.order and is_alike:
             reason = standing.why_not_compared(name, claim.metric, claim.load) or WhyNot.ONE_RUN
             if reason != NOT_MEASURED:
                 value = _value(standing, claim, name, reason)
@@ -188,8 +194,7 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
 
 def _value(standing: Standing, claim: Claim, name: str, known: str = "") -> str:
     """Return a figure with its unit, empty if there is none; at a share of capacity, with the rate
-    that this was, and at a load, with the runs that missed it; a throughput with the highest rate
-    that was held, and whether no higher one has a verdict; a recovery time with what had been
+    that this was, and at a load, with the runs that missed it; a recovery time with what had been
     counted before. `known` is what is said of it elsewhere."""
     estimate = standing.estimate(name, claim.metric, claim.load)
     if not estimate:
@@ -198,12 +203,6 @@ def _value(standing: Standing, claim: Claim, name: str, known: str = "") -> str:
     unclear = "" if is_clear else f" ({NOT_RESOLVED})"
     text = f"{sign_of(estimate)}{claim.metric.text(rounded(estimate.mean))}{unclear}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
-    if claim.metric == CAPACITY:
-        highest = _highest(standing, name, LIMITS_MS[-1])
-        judged = max((rate for rate, _ in _windows(standing, name, LIMITS_MS[-1])), default=0.0)
-        is_limit = highest < judged or estimate.mean < FURTHER * highest
-        most = "" if is_limit else ", the highest judged"
-        return f"{text}; held {significant(highest)}/s{most}" if highest else text
     if claim.metric == NORMAL_AFTER:
         return f"{text}{_before_the_kill(standing, name)}"
     if claim.load and claim.load.share and achieved:
@@ -217,70 +216,120 @@ def _kinds(standing: Standing) -> Iterator[Sequence[str]]:
     classes = [result.classes_of_run for result in standing.results]
     for key in differing(classes):
         yield TITLES[key], *(own.get(key, "") for own in classes)
-    yield "answers", *map(answers_of, standing.results)
+    yield "answers", *map(views_of, standing.results)
 
 
 def _at_rates(standing: Standing) -> Iterator[Sequence[str]]:
     """Yield the view lag and the cost of each engine at RATES; rates with the same figures
     together."""
     for metric in AT_RATES:
-        at = {per_s: _at_rate(standing, metric, per_s) for per_s in RATES}
+        at = {
+            per_s: tuple(_at_rate(standing, name, metric, per_s) for name in standing.names)
+            for per_s in RATES
+        }
         for figures, rates in groupby(RATES, at.__getitem__):
             first, *others = rates
             until = f" to {others[-1]:,}" if others else ""
-            if any(figures):
+            if any(figure not in ("", ABOVE) for figure in figures):
                 yield f"{metric.title} at {first:,}{until}/s, {metric.unit}", *figures
 
 
-def _at_rate(standing: Standing, metric: Metric, per_s: float) -> tuple[str, ...]:
-    loads = {name: _load_from(standing, name, metric, per_s) for name in standing.names}
-    return tuple(
-        _at(standing, name, metric, load, per_s) if load else "" for name, load in loads.items()
-    )
-
-
-def _load_from(standing: Standing, name: str, metric: Metric, per_s: float) -> Load | None:
-    """Return the lowest load at which one of AT_RATES was measured, from a rate on; None if there
-    is none."""
+def _at_rate(standing: Standing, name: str, metric: Metric, per_s: float) -> str:
+    """Return a figure at a rate, or those at the nearest rates below and above it."""
     rates = {
         load: achieved.mean / per_s
         for load in standing.loads_of(metric)
         if standing.estimate(name, metric, load)
         and (achieved := standing.estimate(name, ACHIEVED, load))
     }
-    near = [at for at, rate in rates.items() if 1 - RATE_TOLERANCE <= rate <= AT_RATES[metric]]
-    return min(near, key=lambda load: rates[load], default=None)
+    below = [load for load, rate in rates.items() if 1 / NEAR <= rate <= 1 + RATE_TOLERANCE]
+    above = [load for load, rate in rates.items() if 1 - RATE_TOLERANCE <= rate <= NEAR]
+    nearest = (
+        max(below, key=rates.__getitem__, default=None),
+        min(above, key=rates.__getitem__, default=None),
+    )
+    capacity = standing.estimate(name, CAPACITY, None)
+    if capacity and not capacity.at_least and not above and capacity.mean < per_s:
+        return ABOVE
+    shown = dict.fromkeys(load for load in nearest if load)
+    return "; ".join(_at(standing, name, metric, load, per_s) for load in shown)
 
 
 def _at(standing: Standing, name: str, metric: Metric, load: Load, per_s: float) -> str:
     """Return a figure at a load, with the rate that this was unless it is about `per_s`."""
     text = format_estimate(metric, standing.estimate(name, metric, load))
     achieved = standing.estimate(name, ACHIEVED, load)
-    if achieved and achieved.mean > FURTHER * per_s:
+    if achieved and not 1 / FURTHER <= achieved.mean / per_s <= FURTHER:
         text += f" at {significant(achieved.mean)}/s"
     idle = IDLE if name in standing.samples.idle_at(load) else ""
     return ", ".join(filter(None, (f"{text}{idle}", standing.missed(name, load))))
 
 
-def _within(standing: Standing) -> Iterator[Sequence[str]]:
-    """Yield for limits of the view lag the highest rate that each engine held within the limit,
-    with the windows at lower rates that were above it."""
+def _in_short(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what decides for most, with a text about all engines: how far they go within limits of
+    the view lag, what they do after a kill, and for how long they run."""
     for limit_ms in LIMITS_MS if standing.loads_of(VIEW_LAG_P99) else ():
-        texts = []
-        for name in standing.names:
-            highest = _highest(standing, name, limit_ms)
-            brief = _highest_window(standing, name, limit_ms)
-            windows = _windows(standing, name, limit_ms)
-            lower = [one for rate, within in windows if rate < highest for one in within]
-            above = lower.count(False)
-            exception = f" (p99 above it in {above} of {len(lower)} windows at lower rates)"
-            further = f", and {significant(brief)}/s in shorter windows"
-            most = f"{significant(highest)}/s{exception if above else ''}"
-            most += further if brief > FURTHER * highest else ""
-            is_below = standing.is_below_search(name, sustained(limit_ms))
-            none = BELOW_SEARCH if is_below else "none" if windows else ""
-            texts.append(most if highest else none)
-        yield f"highest rate held with {VIEW_LAG_P99.title} within {limit_ms / 1000:g} s", *texts
+        rates = {name: _highest(standing, name, limit_ms) for name in standing.names}
+        found = [name for name in rates if rates[name]]
+        texts = [
+            f"{links[name]} up to {_within(standing, name, limit_ms)}"
+            for name in sorted(found, key=rates.__getitem__, reverse=True)
+        ]
+        none = [
+            links[name] for name in rates if not rates[name] and _windows(standing, name, limit_ms)
+        ]
+        ends = [f"never: {', '.join(none)}"] if none else []
+        yield f"{VIEW_LAG_P99.title} within {limit_ms / 1000:g} s", "; ".join([*texts, *ends])
+    if killed := "; ".join(_after_kills(standing, links)):
+        yield "after a kill", killed
+    full = [
+        f"{links[name]} {_until_full(standing, name, minutes)}"
+        for name in standing.names
+        if (minutes := standing.estimate(name, MEMORY_FULL_AFTER, None))
+    ]
+    if full:
+        yield "heap full", "; ".join(full)
+
+
+def _within(standing: Standing, name: str, limit_ms: float) -> str:
+    """Return the highest rate that an engine held within a limit, with the windows at lower rates
+    that missed it; without a search, with the next rate that was tried."""
+    highest, windows = _highest(standing, name, limit_ms), _windows(standing, name, limit_ms)
+    lower = [one for rate, within in windows if rate < highest for one in within]
+    above, brief = lower.count(False), _highest_window(standing, name, limit_ms)
+    further = [rate for rate, _ in windows if rate > highest]
+    facts = []
+    if above:
+        facts.append(f"missed in {above} of {len(lower)} windows at lower rates")
+    if brief > FURTHER * highest:
+        facts.append(f"{significant(brief)}/s in shorter windows")
+    elif not standing.estimate(name, sustained(limit_ms), None):
+        facts.append(
+            f"next tried: {significant(min(further))}/s" if further else "none higher tried"
+        )
+    return f"{significant(highest)}/s" + (f" ({', '.join(facts)})" if facts else "")
+
+
+def _after_kills(standing: Standing, links: Mapping[str, str]) -> Iterator[str]:
+    """Yield who was killed, by what engines do then, and who was not."""
+    kinds: dict[str, list[str]] = {}
+    for result in standing.results:
+        name, kind = name_of(result), result.classes_of_run.get(AFTER_A_KILL, "restarts")
+        if seconds := standing.estimate(name, NORMAL_AFTER, None):
+            figure = f"normal in {format_estimate(NORMAL_AFTER, seconds)} s"
+            twice = standing.estimate(name, COUNTED_TWICE, None)
+            facts = (
+                answers_after_kills(result),
+                f"{significant(twice.mean)} events counted twice" if twice and twice.mean else "",
+                f"{figure}{_before_the_kill(standing, name)}",
+            )
+            kinds.setdefault(kind, []).append(f"{links[name]} {', '.join(filter(None, facts))}")
+        else:
+            kinds.setdefault(NOT_KILLED, []).append(links[name])
+    if len(kinds) > (NOT_KILLED in kinds):
+        order = [*get_args(AfterAKill), *kinds]
+        for kind in sorted(kinds, key=order.index):
+            yield f"{kind}: {', '.join(kinds[kind])}"
 
 
 def _highest(standing: Standing, name: str, limit_ms: float) -> float:
@@ -313,35 +362,16 @@ def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float
     ]
 
 
-def _facts(standing: Standing) -> Iterator[Sequence[str]]:
-    """Yield what engines differ in beside the figures that are compared."""
-    described = {MEMORY_FULL_AFTER: _until_full, NORMAL_AFTER: _after_a_kill}
-    for column in MATRIX:
-        describe = described.get(column.metric)
-        known = [standing.estimate(name, column.metric, column.load) for name in standing.names]
-        if describe and any(known):
-            yield (
-                column.heading,
-                *(
-                    describe(standing, name, estimate) if estimate else ""
-                    for name, estimate in zip(standing.names, known, strict=True)
-                ),
-            )
-
-
 def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
-    """Return when the heap is full, with the rate and the number of events for which this holds."""
-    text = format_estimate(MEMORY_FULL_AFTER, minutes)
+    """Return after how many events the heap is full, and after how long at half of the capacity."""
     rate = standing.estimate(name, ACHIEVED, HALF)
-    if not rate or math.isinf(minutes.mean):
-        return text
+    if math.isinf(minutes.mean):
+        return "never"
+    text = f"after {MEMORY_FULL_AFTER.text(minutes.mean)}"
+    if not rate:
+        return f"{text} at {HALF}"
     millions = rate.mean * minutes.mean * 60 / 1e6
     return f"{text} at {significant(rate.mean)}/s ({significant(millions, 2)} million events)"
-
-
-def _after_a_kill(standing: Standing, name: str, seconds: Estimate) -> str:
-    """Return a recovery time, with what had been counted before the kill, and the rate."""
-    return f"{format_estimate(NORMAL_AFTER, seconds)}{_before_the_kill(standing, name)}"
 
 
 def _before_the_kill(standing: Standing, name: str) -> str:

@@ -14,6 +14,7 @@ from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
 from racetrack.metrics import Metric
 from racetrack.results.classes import TITLES
+from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import read_record
 from racetrack.results.published import FAULTY, EngineResult, slug_of_place
 from racetrack.results.run import SEARCH
@@ -55,8 +56,8 @@ class Column:
 
 
 MATRIX = (
-    Column(metrics.VIEW_LAG_P99, 0.5, f"freshness: {metrics.VIEW_LAG_P99.title}"),
     *(Column(metric, name=f"how far: {metric.title}") for metric in metrics.SUSTAINED),
+    Column(metrics.VIEW_LAG_P99, 0.5, f"freshness: {metrics.VIEW_LAG_P99.title}"),
     Column(metrics.CAPACITY),
     Column(metrics.CPU_PER_MILLION, 0.5),
     Column(metrics.SATURATED_COST),
@@ -148,11 +149,14 @@ class Standing:
         return self.estimates.get((name, metric.key, load))
 
     def missed(self, name: str, load: Load | None) -> str:
-        """Return in how many runs a result did not hold a load; empty if it held it in all."""
+        """Return in how many runs a result did not hold a load, or fell behind; empty if it held it
+        in all."""
         missed, runs = self.samples.missed(name, load), self.samples.windows(name, load)
         if not missed:
             return ""
-        return f"not held in {len(missed)} of {len(runs)} runs" if len(runs) > 1 else "not held"
+        fell_behind = all(row.verdict == VerdictKind.FELL_BEHIND for row in missed)
+        text = "fell behind" if fell_behind else "not held"
+        return f"{text} in {len(missed)} of {len(runs)} runs" if len(runs) > 1 else text
 
     def is_below_search(self, name: str, metric: Metric) -> bool:
         """Return whether a result was searched for the highest rate within a bound, down to 5 % of
@@ -281,17 +285,21 @@ def name_of(result: EngineResult) -> str:
 
 def answers_of(result: EngineResult) -> str:
     """Return how many of a result's views were right, and after how many kills all were."""
-    return f"{_views_of(result)}{answers_after_kills(result)}"
+    return "; ".join(filter(None, (views_of(result), answers_after_kills(result))))
 
 
 def answers_after_kills(result: EngineResult) -> str:
-    """Return after how many kills all views were right; empty if none were checked."""
+    """Return after how many kills views were wrong, or all right; empty if none were checked."""
     key = metrics.WRONG_VIEWS.key
-    wrong = [window.figures[key] for window in result.windows if key in window.figures]
-    return f"; right after {wrong.count(0)} of {len(wrong)} kills" if wrong else ""
+    wrong = [window.figures[key] > 0 for window in result.windows if key in window.figures]
+    kills = f"{len(wrong)} kill{'s' if len(wrong) > 1 else ''}"
+    if any(wrong):
+        return f"wrong after {wrong.count(True)} of {kills}"
+    return f"right after {kills}" if wrong else ""
 
 
-def _views_of(result: EngineResult) -> str:
+def views_of(result: EngineResult) -> str:
+    """Return how many of a result's views were right while nothing was killed."""
     views = result.views
     if not views.runs:
         return "not checked"

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from racetrack.results.base import StrictModel
 
-WORK = "work"
+WORK, AFTER_A_KILL = "work", "after_a_kill"
 MISSING = "missing"  # the class that also depends on the run: how many views there are
 ALL_VIEWS = "all views"
 EARLY = "as events arrive"
@@ -18,6 +18,7 @@ AfterAKill = Literal[
     "resumes",
     "resumes, counts some events twice",
     "resumes, loses some events",
+    "resumes, leaves some rows wrong",
     "reads all input again",
     "",
 ]
@@ -57,7 +58,7 @@ KEYS = tuple(Classes.model_fields)
 # Titles of the classes, in the order of `Classes`, and of the views that are missing.
 TITLES = {
     "results": "where results live",
-    "after_a_kill": "after a kill",
+    AFTER_A_KILL: "after a kill",
     WORK: "when views are computed",
     "views": "how views are written",
     "changes": "changed rows",

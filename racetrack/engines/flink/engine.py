@@ -133,10 +133,14 @@ class Flink(UpsertEngine):
         return 2_000 + 4 * own.flink_mini_batch_ms + hidden_ms
 
     def classes(self, settings: Settings) -> Classes:
-        """Return that a job resumes from its last checkpoint if it makes any, which pods can't. The
-        configuration of a Flink elsewhere is unknown."""
-        resumes = FlinkSettings.of(settings).resumes
-        after_a_kill: AfterAKill = "resumes" if resumes else "reads all input again"
+        """Return that a job resumes from its last checkpoint if it makes any, which pods can't;
+        without transactions, with rows that were written later. The configuration of a Flink
+        elsewhere is unknown."""
+        own = FlinkSettings.of(settings)
+        after_a_kill: AfterAKill = "reads all input again"
+        if own.resumes:
+            is_exact = own.uses_transactions
+            after_a_kill = "resumes" if is_exact else "resumes, leaves some rows wrong"
         return Classes(
             results="published to Kafka",
             after_a_kill="" if self.runs_elsewhere(settings) else after_a_kill,

@@ -7,6 +7,9 @@ from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.results.classes import Classes
 from racetrack.stack.contract import Stack
 
+NOT_KEPT = (
+    "Pathway ran without its persistence (pw.persistence), so a killed one reads all input again."
+)
 MERGES = (
     "After each minibatch Pathway merges the rows that it keeps, in the time that is left: with a"
     " long history it uses its core at any rate, and its costs below saturation include that."
@@ -44,8 +47,9 @@ class Pathway(UpsertEngine):
         )
 
     def caveats(self, settings: Settings) -> list[str]:
-        """Report what CPU use below saturation says. On ads, only counts are kept."""
-        return [] if settings.workload == "ads" else [MERGES]
+        """Report what a killed Pathway loses, and what CPU use below saturation says. On ads, only
+        counts are kept."""
+        return [NOT_KEPT] if settings.workload == "ads" else [NOT_KEPT, MERGES]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Return how to read a view, and where the program's source is."""
