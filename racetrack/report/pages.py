@@ -203,7 +203,8 @@ def _capital(text: str) -> str:
 def _why_unranked(standing: Standing, load: Load) -> str:
     """Return why nothing is ranked at a load, in brackets; empty if something is."""
     idle = standing.samples.idle_at(load)
-    return f" (not ranked: below a tenth of the capacity of {', '.join(idle)})" if idle else ""
+    those = ", ".join(idle) if len(idle) < 3 else f"{len(idle)} engines"
+    return f" (not ranked: below a tenth of the capacity of {those})" if idle else ""
 
 
 def _figure(standing: Standing, name: str, metric: Metric, load: Load | None) -> str:
