@@ -31,7 +31,6 @@ from racetrack.metrics import (
     BASE_CPU,
     CAPACITY,
     MARGINAL_COST,
-    METRICS,
     NORMAL_AFTER,
     QUESTIONS,
     SATURATED_COST,
@@ -39,6 +38,7 @@ from racetrack.metrics import (
     WRONG_VIEWS,
     Metric,
     is_registered,
+    metric_of,
 )
 from racetrack.results.classes import TITLES, ClassesOfRun, differing, ranked
 
@@ -574,7 +574,7 @@ Rows = Sequence[Row] | Samples
 def _is_pooled(metric: str, load: Load | None) -> bool:
     """Return whether the variance of a figure is pooled over the variants. Recoveries are not: what
     they consist of differs."""
-    return load is None and METRICS[metric].per != "fault"
+    return load is None and metric_of(metric).per != "fault"
 
 
 def _scatter(samples: Iterable[_Sample]) -> tuple[float, int]:
