@@ -333,10 +333,10 @@ class Samples:
 
     def _has_place(self, key: Key) -> bool:
         """Return whether a figure has a place in orders, if there is one."""
-        sample = self.by_key.get(key)
-        if not sample or sample.is_steady:
+        sample, (_, metric, load) = self.by_key.get(key), key
+        if not sample or (sample.is_steady and (load or _is_pooled(metric, load))):
             return self.is_held(key)
-        # If it is not resolved, it would tie with any other.
+        # It has a variance of its own. If it is not resolved, it would tie with any other.
         return sample.held and sample.has_logarithm and self.estimate(key).is_resolved
 
     def loads_of(self, metric: Metric) -> list[Load | None]:

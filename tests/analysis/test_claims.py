@@ -355,6 +355,18 @@ def test_recoveries_are_compared_if_views_were_right_afterwards() -> None:
     assert estimates(rows)["wrong", NORMAL_AFTER.key, None].mean == pytest.approx(9, rel=0.01)
 
 
+def test_a_recovery_that_is_not_resolved_ties_with_no_other() -> None:
+    times_s = {"quick": (30.0, 31.0, 29.0), "slow": (90.0, 92.0, 88.0), "any": (20.0, 60.0, 200.0)}
+    rows = [
+        row(variant, {NORMAL_AFTER.key: seconds}, repeat=repeat)
+        for variant, of_runs in times_s.items()
+        for repeat, seconds in enumerate(of_runs, 1)
+    ]
+    made = claim(rows, NORMAL_AFTER)
+    assert (made.order, made.leaders) == (("quick", "slow"), ("quick",))
+    assert not estimates(rows)["any", NORMAL_AFTER.key, None].is_resolved
+
+
 def test_memory_is_that_of_whole_runs_with_all_rates() -> None:
     rows = [
         row("a", {VIEW_LAG_P99.key: 1.0, MEMORY.key: gib}, Load(rate), tag=tag, repeat=repeat)
