@@ -527,12 +527,12 @@ class Samples:
                 freedom += (sides - 1) * (repeats - 1)
         if freedom < LEAST_FREEDOM or not here.size:
             return None
-        fewest = here.shape[1]
+        common = here.shape[1]
         if not self._is_steady([variant, to], metric, load) and any(
-            len(self.by_key[name, metric, load].values) > fewest for name in (variant, to)
+            len(self.by_key[name, metric, load].values) > common for name in (variant, to)
         ):
             return None  # the run that missed the load may be among those without a counterpart
-        variance = 2 * max(squares / freedom, LEAST_DEVIATION**2) / here.shape[1]
+        variance = 2 * max(squares / freedom, LEAST_DEVIATION**2) / common
         return _LogMean(float(np.mean(here[0] - here[1])), variance, freedom)
 
     def _alike(self, variant: str, to: str, metric: str, load: Load) -> set[Load | None]:
@@ -552,11 +552,11 @@ class Samples:
         self, variants: Sequence[str], metric: str, load: Load | None
     ) -> NDArray[np.float64]:
         """Return the logarithms of a figure: a row for each variant, a column for each repeat in
-        which all variants have a positive value, if all held the load in most runs."""
+        which all variants have a positive value."""
         of_variants = []
         for variant in variants:
             sample = self.by_key.get((variant, metric, load), _Sample())
-            pairs = zip(sample.repeats, sample.values, strict=True) if sample.held else ()
+            pairs = zip(sample.repeats, sample.values, strict=True)
             of_variants.append(
                 {repeat: value for repeat, value in pairs if repeat and 0 < value < math.inf}
             )

@@ -60,7 +60,7 @@ measured last. Names link to figures and commands.
 3. **Compare at your rate**: 50 % of capacity is another rate for each engine. Tables show an engine
    at your rate, or at the nearest rates below and above it. Engines had one core; how they scale is
    not measured, so [measure on your machine](../README.md#run-it) first.
-4. **Tuned is for throughput**: Flink and Pathway [tuned](../CONTRIBUTING.md#tune-an-engine), as
+4. **Tuned is not always fresher**: Flink and Pathway [tuned](../CONTRIBUTING.md#tune-an-engine), as
    Deephaven untuned, change views once a second, so their p99 is hardly within 1 s. Others do so
    [every 100 ms](engines.md).
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory,
@@ -83,7 +83,7 @@ RATES = (1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
 AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)
 NEAR = 2.5
 IDLE = " †"  # the load is below LEAST_SHARE of its capacity
-ABOVE, NOT_KILLED = "above capacity", "not killed"
+ABOVE = "above capacity"
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
 
@@ -259,7 +259,7 @@ def _at(standing: Standing, name: str, metric: Metric, load: Load, per_s: float)
     """Return a figure at a load, with the rate that this was unless it is about `per_s`."""
     text = format_estimate(metric, standing.estimate(name, metric, load))
     achieved = standing.estimate(name, ACHIEVED, load)
-    if achieved and not 1 / FURTHER <= achieved.mean / per_s <= FURTHER:
+    if achieved and not 1 - RATE_TOLERANCE <= achieved.mean / per_s <= FURTHER:
         text += f" at {significant(achieved.mean)}/s"
     idle = IDLE if name in standing.samples.idle_at(load) else ""
     return ", ".join(filter(None, (f"{text}{idle}", standing.missed(name, load))))
@@ -269,16 +269,17 @@ def _in_short(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[st
     """Yield what decides for most, with a text about all engines: how far they go within limits of
     the view lag, what they do after a kill, and for how long they run."""
     for limit_ms in LIMITS_MS if standing.loads_of(VIEW_LAG_P99) else ():
-        rates = {name: _highest(standing, name, limit_ms) for name in standing.names}
-        found = [name for name in rates if rates[name]]
+        reached = {
+            name: reach
+            for name in standing.names
+            if (reach := _within(standing, name, limit_ms)) is not None
+        }
+        furthest_first = sorted(reached, key=lambda name: -reached[name][0])
         texts = [
-            f"{links[name]} up to {_within(standing, name, limit_ms)}"
-            for name in sorted(found, key=rates.__getitem__, reverse=True)
+            f"{links[name]} up to {text}" for name in furthest_first if (text := reached[name][1])
         ]
-        none = [
-            links[name] for name in rates if not rates[name] and _windows(standing, name, limit_ms)
-        ]
-        ends = [f"never: {', '.join(none)}"] if none else []
+        none = [links[name] for name in reached if not reached[name][0]]
+        ends = [f"at no rate tried: {', '.join(none)}"] if none else []
         yield f"{VIEW_LAG_P99.title} within {limit_ms / 1000:g} s", "; ".join([*texts, *ends])
     if killed := "; ".join(_after_kills(standing, links)):
         yield "after a kill", killed
@@ -291,59 +292,61 @@ def _in_short(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[st
         yield "heap full", "; ".join(full)
 
 
-def _within(standing: Standing, name: str, limit_ms: float) -> str:
-    """Return the highest rate that an engine held within a limit, with the windows at lower rates
-    that missed it; without a search, with the next rate that was tried."""
-    highest, windows = _highest(standing, name, limit_ms), _windows(standing, name, limit_ms)
+def _within(standing: Standing, name: str, limit_ms: float) -> tuple[float, str] | None:
+    """Return the highest rate that an engine held within a limit, and as a text with the windows at
+    lower rates that missed it and, without a search, the next rate that was tried; 0 and no text if
+    it held none, None if none was tried."""
+    found = standing.estimate(name, sustained(limit_ms), None)
+    windows = _windows(standing, name, limit_ms)
+    brief = _highest_window(windows)
+    highest = found.mean if found else brief
+    if not highest:
+        return (0.0, "") if windows else None
     lower = [one for rate, within in windows if rate < highest for one in within]
-    above, brief = lower.count(False), _highest_window(standing, name, limit_ms)
+    above = lower.count(False)
     further = [rate for rate, _ in windows if rate > highest]
     facts = []
     if above:
         facts.append(f"missed in {above} of {len(lower)} windows at lower rates")
     if brief > FURTHER * highest:
         facts.append(f"{significant(brief)}/s in shorter windows")
-    elif not standing.estimate(name, sustained(limit_ms), None):
+    elif not found:
         facts.append(
             f"next tried: {significant(min(further))}/s" if further else "none higher tried"
         )
-    return f"{significant(highest)}/s" + (f" ({', '.join(facts)})" if facts else "")
+    return highest, f"{significant(highest)}/s" + (f" ({', '.join(facts)})" if facts else "")
 
 
 def _after_kills(standing: Standing, links: Mapping[str, str]) -> Iterator[str]:
-    """Yield who was killed, by what engines do then, and who was not."""
-    kinds: dict[str, list[str]] = {}
+    """Yield who was killed, by what engines do then, and who was not; nothing if nobody was."""
+    killed: dict[str, list[str]] = {}
     for result in standing.results:
-        name, kind = name_of(result), result.classes_of_run.get(AFTER_A_KILL, "restarts")
+        name, kind = name_of(result), result.classes_of_run.get(AFTER_A_KILL, "unknown")
         if seconds := standing.estimate(name, NORMAL_AFTER, None):
             figure = f"normal in {format_estimate(NORMAL_AFTER, seconds)} s"
             twice = standing.estimate(name, COUNTED_TWICE, None)
             facts = (
                 answers_after_kills(result),
-                f"{significant(twice.mean)} events counted twice" if twice and twice.mean else "",
+                f"{significant(twice.mean)} events counted twice on average"
+                if twice and twice.mean
+                else "",
                 f"{figure}{_before_the_kill(standing, name)}",
             )
-            kinds.setdefault(kind, []).append(f"{links[name]} {', '.join(filter(None, facts))}")
-        else:
-            kinds.setdefault(NOT_KILLED, []).append(links[name])
-    if len(kinds) > (NOT_KILLED in kinds):
-        order = [*get_args(AfterAKill), *kinds]
-        for kind in sorted(kinds, key=order.index):
-            yield f"{kind}: {', '.join(kinds[kind])}"
+            killed.setdefault(kind, []).append(f"{links[name]} {', '.join(filter(None, facts))}")
+    order = [*get_args(AfterAKill), "unknown"]
+    for kind in sorted(killed, key=order.index):
+        yield f"{kind}: {', '.join(killed[kind])}"
+    others = [
+        link for name, link in links.items() if not standing.estimate(name, NORMAL_AFTER, None)
+    ]
+    if killed and others:
+        yield f"not killed: {', '.join(others)}"
 
 
-def _highest(standing: Standing, name: str, limit_ms: float) -> float:
-    """Return the highest rate that an engine held within a limit of the view lag, 0 if there is
-    none: what a search found, or else the highest of windows."""
-    found = standing.estimate(name, sustained(limit_ms), None)
-    return found.mean if found else _highest_window(standing, name, limit_ms)
-
-
-def _highest_window(standing: Standing, name: str, limit_ms: float) -> float:
-    """Return the highest rate at which an engine was within a limit in all windows, 0 if there is
-    none. Rates from the first on at which most windows were above the limit do not count."""
-    windows = sorted(_windows(standing, name, limit_ms))
-    some = takewhile(lambda each: 2 * each[1].count(True) >= len(each[1]), windows)
+def _highest_window(windows: Iterable[tuple[float, list[bool]]]) -> float:
+    """Return the highest rate at which all windows were within a limit, 0 if there is none. Rates
+    from the first on at which most windows were above the limit do not count."""
+    some = takewhile(lambda each: 2 * each[1].count(True) >= len(each[1]), sorted(windows))
     return max((rate for rate, within in some if all(within)), default=0.0)
 
 
@@ -363,11 +366,12 @@ def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float
 
 
 def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
-    """Return after how many events the heap is full, and after how long at half of the capacity."""
+    """Return after how long the heap is full at half of the capacity, with the rate and the number
+    of events that this is."""
     rate = standing.estimate(name, ACHIEVED, HALF)
     if math.isinf(minutes.mean):
         return "never"
-    text = f"after {MEMORY_FULL_AFTER.text(minutes.mean)}"
+    text = f"after {format_estimate(MEMORY_FULL_AFTER, minutes)} min"
     if not rate:
         return f"{text} at {HALF}"
     millions = rate.mean * minutes.mean * 60 / 1e6

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from racetrack.analysis.claims import Estimate, Key, Pair, by_place, estimates, ratios
+from racetrack.analysis.claims import Estimate, Key, Pair, Samples, by_place, estimates, ratios
 from racetrack.analysis.table import Load, Row
 from racetrack.errors import UsageError
 from racetrack.metrics import METRICS, Metric
@@ -122,7 +122,8 @@ def _reasons(condition: Condition, rows: Sequence[Row], baseline: Sequence[Row])
             if row.verdict == condition.verdict:
                 yield f"{_where(row.variant, row.load)}: {row.verdict}"
         return
-    known = estimates(rows)
+    samples = Samples.of(rows)
+    known = estimates(samples)
     concerned = _concerned(metric, rows, known)
     if not concerned:
         yield f"no run has {metric.key}"
@@ -133,7 +134,7 @@ def _reasons(condition: Condition, rows: Sequence[Row], baseline: Sequence[Row])
         why = (
             _why_changed(condition, estimate, pair)
             if condition.is_relative
-            else _why(condition, estimate, _of_missed(metric, rows, variant, load))
+            else _why(condition, estimate, samples.missed(variant, load))
         )
         if why:
             yield f"{_where(variant, load)}: {metric.key} {why}"
@@ -149,20 +150,13 @@ def _concerned(
     return [(variant, load) for variant, key, load in known if key == metric.key]
 
 
-def _of_missed(metric: Metric, rows: Sequence[Row], variant: str, load: Load | None) -> list[float]:
-    """Return the values of a variant's runs that did not hold a load."""
-    return [
-        row.values[metric.key]
-        for row in rows
-        if row.load and (row.variant, row.load.asked) == (variant, load) and not row.held
-        if metric.key in row.values
-    ]
-
-
-def _why(condition: Condition, estimate: Estimate | None, of_missed: Sequence[float]) -> str:
+def _why(condition: Condition, estimate: Estimate | None, missed: Sequence[Row]) -> str:
+    """Return why a condition holds for an estimate, or for one of the windows that missed the load;
+    empty if it does not."""
     if estimate is None or not math.isfinite(estimate.mean):
         return "is unknown or infinite"
-    values = (estimate.mean, *of_missed)
+    key = condition.metric.key if condition.metric else ""
+    values = (estimate.mean, *(row.values[key] for row in missed if key in row.values))
     holding = (value for value in values if OPERATORS[condition.compares](value, condition.bound))
     first = next(holding, None)
     return "" if first is None else f"is {first:,.4g}"

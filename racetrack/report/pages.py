@@ -211,7 +211,10 @@ def _figure(standing: Standing, name: str, metric: Metric, load: Load | None) ->
     if standing.is_below_search(name, metric):
         return BELOW_SEARCH
     text = format_estimate(metric, standing.estimate(name, metric, load))
-    return "; ".join(filter(None, (text, text and standing.missed(name, load))))
+    if not text:
+        return ""
+    missed = standing.missed(name, load)
+    return f"{text}; {missed}" if missed else text
 
 
 def _class(standing: Standing, result: EngineResult) -> str:
