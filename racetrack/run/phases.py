@@ -39,7 +39,7 @@ from racetrack.plan.model import Load as PlannedLoad
 from racetrack.plan.model import Phase, Saturate, Search, WarmUp, Window, load_of
 from racetrack.plan.resolve import DRAIN_S, INPUT_SETTLE_S, INPUT_WARM_UP_S, Cell, phase_s
 from racetrack.results.experiment import InputAlone
-from racetrack.results.figures import VerdictKind
+from racetrack.results.figures import NoiseFigures, VerdictKind
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import (
     SATURATION,
@@ -99,6 +99,14 @@ class PlannedWindow:
         if self.load is None:
             return SATURATION if isinstance(self.phase, Saturate) else SEARCH
         return f"{TRIAL if self.is_trial else ''}{TableLoad(self.per_s or 0, self.share)}"
+
+
+@dataclass(frozen=True)
+class Scouted:
+    """Throughput that a scout measured, and why noise makes it void; None if it is valid."""
+
+    per_s: float
+    why_void: str | None
 
 
 @dataclass(frozen=True)
@@ -229,21 +237,22 @@ class PhaseRun:
                 if window.phase is phase and window.name not in self._known:
                     self._measure(window)
 
-    def scout(self, most_s: float) -> float:
+    def scout(self, most_s: float) -> Scouted:
         """Measure the throughput at saturation within `most_s`, even if the engine is not warm
-        then.
+        then. Noise at any time makes it void, since the engine warms up more slowly then.
 
         Raises:
             RacetrackError: the engine was not saturated or counted nothing, or a component of the
                 stack failed.
         """
-        saturation = Saturation(self._load, self._folder.path)
+        saturation, began_ms = Saturation(self._load, self._folder.path), self._clock.now_ms()
         last_s = max(SCOUT_LEAST_S, SCOUT_SHARE * most_s)
         saturation.warm_up(most_s, SCOUT_LOW_S, last_s)
         per_s = self._load.counted_per_s(self._last(last_s))
         if not per_s > 0:
             raise RacetrackError("The engine counted nothing at saturation.")
-        return per_s
+        whole = Interval(start_ms=began_ms, end_ms=self._clock.now_ms())
+        return Scouted(per_s, self._noise(whole)[1])
 
     def measure_input(self, rates: Sequence[int], for_s: float) -> list[InputAlone]:
         """Measure what the broker uses at these rates, once it is warm; the engine of this run only
@@ -493,15 +502,13 @@ class PhaseRun:
     def _capacity(
         self, window: PlannedWindow, within: Interval, work: MeasuredWork, bound: str
     ) -> WindowRecord:
-        record, gate = read_run(self._folder.path), Gate.of(for_record(self._settings))
-        noise = over(raw.noise(self._folder.path), within.start_ms, within.end_ms)
-        void = why_void(noise, gate, record.machine.cpu_quotas)
+        noise, void = self._noise(within)
         read_ns = noise.memory_read_ns if noise else None
         cpu_s = self._load.cpu_s_per_million(within, work)
+        services = read_run(self._folder.path).engine_services
         known = {
             CAPACITY.key: work.work.per_s,
-            SATURATED_COST.key: sum(cpu_s.get(service, 0.0) for service in record.engine_services)
-            or None,
+            SATURATED_COST.key: sum(cpu_s.get(service, 0.0) for service in services) or None,
             IDLE_SHARE.key: 100 * work.work.idle_share,
             SATURATED_BROKER.key: windows.beyond_input(
                 work.work.per_s, cpu_s.get("broker"), self._earlier.broker_alone
@@ -519,6 +526,12 @@ class PhaseRun:
             at_least=(CAPACITY.key,) if bound else (),
             remark="; ".join(filter(None, [bound, slowest, self._cold])),
         )
+
+    def _noise(self, within: Interval) -> tuple[NoiseFigures | None, str | None]:
+        """Return the noise of an interval, and why the interval is void because of it."""
+        noise = over(raw.noise(self._folder.path), within.start_ms, within.end_ms)
+        quotas = read_run(self._folder.path).machine.cpu_quotas
+        return noise, why_void(noise, Gate.of(for_record(self._settings)), quotas)
 
     def _last(self, seconds: float) -> Interval:
         now_ms = self._clock.now_ms()

@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain
 from math import ceil
+from operator import attrgetter
 from pathlib import Path
 
 from racetrack import engines, terminal
@@ -46,12 +47,19 @@ from racetrack.run import experiment
 from racetrack.run.burner import burning
 from racetrack.run.checks import require_usable, services_of
 from racetrack.run.experiment import run_once
-from racetrack.run.lifecycle import OpenSession, prepared, run_until_not_void, started_session
+from racetrack.run.lifecycle import (
+    OpenSession,
+    prepared,
+    repeat_while_void,
+    run_until_not_void,
+    started_session,
+)
 from racetrack.run.phases import (
     Known,
     OnRow,
     PhaseRun,
     PlannedWindow,
+    Scouted,
     keep_failed,
     planned_windows,
 )
@@ -352,18 +360,24 @@ class Runner:
     def _scout(self, variant: str) -> None:
         self._screen.heading(f"== scout of {variant}")
         cell = next(planned for planned in self.plan.cells if planned.variant == variant)
+
+        def once() -> Scouted:
+            with self._aside(cell, SCOUT_LABEL) as run:
+                return run.scout(self.plan.scout_s)
+
         with self._timed():
             try:
-                with self._aside(cell, SCOUT_LABEL) as run:
-                    per_s = run.scout(self.plan.scout_s)
+                made = repeat_while_void(once, attrgetter("why_void"), self._screen, self._guard)
+                if made.why_void:
+                    raise RacetrackError(made.why_void)
             except (UsageError, SetupError, BusyError):
                 raise  # not the engine's fault
             except RacetrackError as error:
                 self._failed_scouts[variant] = str(error)
                 self._screen.say(f"  the scout of {variant} failed, so it is left out: {error}")
             else:
-                self.record.scouted_per_s = {**self.record.scouted_per_s, variant: per_s}
-                self._screen.say(f"  {variant} counted {per_s:,.0f}/s at saturation")
+                self.record.scouted_per_s = {**self.record.scouted_per_s, variant: made.per_s}
+                self._screen.say(f"  {variant} counted {made.per_s:,.0f}/s at saturation")
         self._guard.rearm()
 
     def _measure_input(self) -> None:

@@ -499,6 +499,25 @@ def test_a_variant_whose_scout_fails_is_left_out_and_the_others_go_on(fakes: Fak
 
 
 @pytest.mark.slow
+def test_a_scout_that_was_disturbed_while_the_engine_warmed_up_is_repeated(fakes: Fakes) -> None:
+    text = f"scout = '60s'\n{phases(window('50%'))}"
+    folder, _ = fakes.run(text, (SLOW,), of=0, disturbed_until_s=20)
+    assert len(fakes.sessions) == 3  # two scouts and the run
+    assert measured(folder) == [("50 % of capacity", "ok")]
+
+
+@pytest.mark.slow
+def test_a_variant_whose_scouts_were_all_disturbed_is_left_out_until_resumed(fakes: Fakes) -> None:
+    text = f"scout = '60s'\n{phases(window('50%'))}"
+    folder, record = fakes.run(text, (SLOW,), disturbed_until_s=float("inf"))
+    assert not record.scouted_per_s
+    (missing,) = read([folder]).missing
+    assert "scout failed" in missing and "other programs used" in missing
+    assert outcome_code(fakes.resume(folder)) == 0
+    assert measured(folder) == [("50 % of capacity", "ok")]
+
+
+@pytest.mark.slow
 def test_a_scout_that_counts_nothing_has_failed(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
