@@ -16,12 +16,10 @@ from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.metrics import (
     ACHIEVED,
     CAPACITY,
-    COUNTED_BEFORE,
     COUNTED_TWICE,
     CPU_PER_MILLION,
     MEMORY_FULL_AFTER,
     NORMAL_AFTER,
-    RATE_AT_FAULT,
     VIEW_LAG_P99,
     Metric,
     rounded,
@@ -36,11 +34,11 @@ from racetrack.report.standings import (
     Column,
     Standing,
     answers_after_kills,
+    answers_of,
     caveats_of,
     columns_of,
     families,
     name_of,
-    views_of,
 )
 from racetrack.results.classes import AFTER_A_KILL, TITLES, AfterAKill, differing
 from racetrack.workloads.contract import Workload, find_workload
@@ -52,28 +50,32 @@ INTRODUCTION = """# Choosing an engine
 Which engine for which job, by the [results](results.md). Each workload is shown on the machine
 measured last. Names link to figures and commands.
 
-1. **Take the workload that resembles yours.** The [shop](workloads.md#shop) joins and ranks, keeps
-   all events and follows changes; [ads](workloads.md#ads) counts in windows{ads}; of
-   [nexmark](nexmark.md), take the query.
-2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. Some
-   depend on settings: what a [killed engine may do](faults.md), and where Deephaven's views live.
+1. **Take the workload that resembles yours**: that decides more than the engine. The
+   [shop](workloads.md#shop) joins and ranks, keeps all events and follows changes;
+   [ads](workloads.md#ads) counts by ten seconds{ads}; of [nexmark](nexmark.md), take the query.
+2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. What
+   reads all input again after a [kill](faults.md) needs longer the more there was, and Kafka must
+   still have it. Flink's `exactly_once` shows rows at checkpoints only.
 3. **Compare at your rate**: 50 % of capacity is another rate for each engine. Tables show an engine
-   at your rate, or at the nearest rates below and above it. Engines had one core; how they scale is
-   not measured, so [measure on your machine](../README.md#run-it) first.
-4. **Tuned is not always fresher**: Flink and Pathway [tuned](../CONTRIBUTING.md#tune-an-engine), as
-   Deephaven untuned, change views once a second, so their p99 is hardly within 1 s. Others do so
-   [every 100 ms](engines.md).
+   at your rate, or at the nearest rates below and above it. Engines had one core, so
+   [measure on your machine](../README.md#run-it) first.
+4. **Tuned is not always fresher**: [it](../CONTRIBUTING.md#tune-an-engine) changes Deephaven's
+   views more often (100 ms), Flink's and Pathway's less (1 s, so p99 is hardly within 1 s).
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory,
    and end when it is full; Kafka Streams on disk, as Flink may (`FLINK_STATE_BACKEND`); Pathway in
-   other memory. Collecting Flink's full heap takes 7 s, so after saturation it missed low loads.
+   other memory.
+6. **Shares of capacity come after saturation**, on a fresh stack if the heap has too little room:
+   Deephaven's did, Flink's mostly not. Garbage collection of its full heap takes 7 s, so it missed
+   low loads; Pathway uses more CPU then.
 
-**Bold** is better by [one rule](compare.md#when-engines-differ). “~”: interval over ± 15 %. View
-lag is the age of the oldest event that a client has not received in the slowest view; p99: 99 % of
-the time it is lower. Capacity, or saturation throughput, is what an engine processes while input
-always waits; a load is held if the engine is not seen to fall behind in 40 s (search: 90 s) and
-its p99 stays within 5 s. “≥”: something other than the engine was the limit; of a recovery time:
-the lag was not normal yet at the end. “†”: below 10 % of capacity, where no best is named. Base CPU
-is extrapolated to rate 0; costs leave out the broker.
+**Bold** is better by [one rule](compare.md#when-engines-differ). “~”: interval over ± 15 %; without
+one: a single run. A figure without a rate is at its row's. View lag is the age of the oldest event
+that a client has not received in the slowest view; p99: 99 % of the time it is lower. Capacity, or
+saturation throughput, is what an engine processes while input always waits; a load is held if the
+engine is not seen to fall behind in 40 s (search: 90 s) and its p99 stays within 5 s. “≥”:
+something other than the engine was the limit; of a recovery time: the lag was not normal (2 s, or
+that before the kill) yet at the end. “†”: below 10 % of capacity, where timers decide more than
+work, so no best is named. Costs leave out the [broker's](results.md).
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
@@ -85,6 +87,7 @@ NEAR = 2.5
 IDLE = " †"  # the load is below LEAST_SHARE of its capacity
 ABOVE = "above capacity"
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
+FULL_AT_PER_S = 10_000  # at which the time is shown after which a heap is full
 FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
 
 
@@ -204,7 +207,7 @@ def _value(standing: Standing, claim: Claim, name: str, known: str = "") -> str:
     text = f"{sign_of(estimate)}{claim.metric.text(rounded(estimate.mean))}{unclear}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == NORMAL_AFTER:
-        return f"{text}{_before_the_kill(standing, name)}"
+        return f"{text} {standing.before_the_kill(name)}".strip()
     if claim.load and claim.load.share and achieved:
         text += f" at {significant(achieved.mean)}/s"
     missed = standing.missed(name, claim.load)
@@ -216,7 +219,7 @@ def _kinds(standing: Standing) -> Iterator[Sequence[str]]:
     classes = [result.classes_of_run for result in standing.results]
     for key in differing(classes):
         yield TITLES[key], *(own.get(key, "") for own in classes)
-    yield "answers", *map(views_of, standing.results)
+    yield "answers", *map(answers_of, standing.results)
 
 
 def _at_rates(standing: Standing) -> Iterator[Sequence[str]]:
@@ -274,47 +277,52 @@ def _in_short(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[st
             for name in standing.names
             if (reach := _within(standing, name, limit_ms)) is not None
         }
-        furthest_first = sorted(reached, key=lambda name: -reached[name][0])
+        ranked = standing.samples.ranked
+        furthest_first = sorted(reached, key=lambda name: (name not in ranked, -reached[name][0]))
         texts = [
-            f"{links[name]} up to {text}" for name in furthest_first if (text := reached[name][1])
+            f"{'' if name in ranked else 'not ranked: '}{links[name]} {text}"
+            for name in furthest_first
+            if (text := reached[name][1])
         ]
         none = [links[name] for name in reached if not reached[name][0]]
         ends = [f"at no rate tried: {', '.join(none)}"] if none else []
         yield f"{VIEW_LAG_P99.title} within {limit_ms / 1000:g} s", "; ".join([*texts, *ends])
-    if killed := "; ".join(_after_kills(standing, links)):
-        yield "after a kill", killed
+    killed = "; ".join(_after_kills(standing, links))
+    yield "after a kill", killed or "not tried; [classes](engines.md#classes) say what to expect"
     full = [
         f"{links[name]} {_until_full(standing, name, minutes)}"
         for name in standing.names
         if (minutes := standing.estimate(name, MEMORY_FULL_AFTER, None))
     ]
     if full:
-        yield "heap full", "; ".join(full)
+        yield "heap full, if it goes on growing so", "; ".join(full)
 
 
 def _within(standing: Standing, name: str, limit_ms: float) -> tuple[float, str] | None:
-    """Return the highest rate that an engine held within a limit, and as a text with the windows at
-    lower rates that missed it and, without a search, the next rate that was tried; 0 and no text if
-    it held none, None if none was tried."""
+    """Return the highest rate that an engine held within a limit, and as a text with the lower
+    rates at which runs missed it and, without a search, the next rate that was tried; 0 and no text
+    if it held none, None if none was tried."""
     found = standing.estimate(name, sustained(limit_ms), None)
-    windows = _windows(standing, name, limit_ms)
+    windows = sorted(_windows(standing, name, limit_ms))
     brief = _highest_window(windows)
     highest = found.mean if found else brief
     if not highest:
         return (0.0, "") if windows else None
-    lower = [one for rate, within in windows if rate < highest for one in within]
-    above = lower.count(False)
-    further = [rate for rate, _ in windows if rate > highest]
-    facts = []
-    if above:
-        facts.append(f"missed in {above} of {len(lower)} windows at lower rates")
+    missed = [
+        f"{within.count(False)} of {len(within)} runs at {significant(rate)}/s"
+        for rate, within in windows
+        if rate < highest and not all(within)
+    ]
+    further = next((rate for rate, _ in windows if rate > highest), None)
+    rate, facts = f"{significant(highest)}/s", [f"missed in {', '.join(missed)}"] * bool(missed)
+    if found:
+        text = f"up to {rate}"
+    else:
+        text = f"from {rate} to {significant(further)}/s" if further else f"{rate} or more"
+        facts.insert(0, "not searched")
     if brief > FURTHER * highest:
-        facts.append(f"{significant(brief)}/s in shorter windows")
-    elif not found:
-        facts.append(
-            f"next tried: {significant(min(further))}/s" if further else "none higher tried"
-        )
-    return highest, f"{significant(highest)}/s" + (f" ({', '.join(facts)})" if facts else "")
+        facts.append(f"met up to {significant(brief)}/s in shorter windows")
+    return highest, f"{text} ({', '.join(facts)})" if facts else text
 
 
 def _after_kills(standing: Standing, links: Mapping[str, str]) -> Iterator[str]:
@@ -330,7 +338,7 @@ def _after_kills(standing: Standing, links: Mapping[str, str]) -> Iterator[str]:
                 f"{significant(twice.mean)} events counted twice on average"
                 if twice and twice.mean
                 else "",
-                f"{figure}{_before_the_kill(standing, name)}",
+                f"{figure} {standing.before_the_kill(name)}".strip(),
             )
             killed.setdefault(kind, []).append(f"{links[name]} {', '.join(filter(None, facts))}")
     order = [*get_args(AfterAKill), "unknown"]
@@ -344,9 +352,9 @@ def _after_kills(standing: Standing, links: Mapping[str, str]) -> Iterator[str]:
 
 
 def _highest_window(windows: Iterable[tuple[float, list[bool]]]) -> float:
-    """Return the highest rate at which all windows were within a limit, 0 if there is none. Rates
-    from the first on at which most windows were above the limit do not count."""
-    some = takewhile(lambda each: 2 * each[1].count(True) >= len(each[1]), sorted(windows))
+    """Return the highest rate at which all windows were within a limit, 0 if there is none. Rates,
+    which are sorted, do not count from the first on at which most windows were above the limit."""
+    some = takewhile(lambda each: 2 * each[1].count(True) >= len(each[1]), windows)
     return max((rate for rate, within in some if all(within)), default=0.0)
 
 
@@ -366,22 +374,21 @@ def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float
 
 
 def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
-    """Return after how long the heap is full at half of the capacity, with the rate and the number
-    of events that this is."""
-    rate = standing.estimate(name, ACHIEVED, HALF)
+    """Return after how many events the heap is full, with the time that this takes at
+    FULL_AT_PER_S and at half of the capacity."""
+    capacity = standing.estimate(name, CAPACITY, None)
     if math.isinf(minutes.mean):
         return "never"
-    text = f"after {format_estimate(MEMORY_FULL_AFTER, minutes)} min"
-    if not rate:
-        return f"{text} at {HALF}"
-    millions = rate.mean * minutes.mean * 60 / 1e6
-    return f"{text} at {significant(rate.mean)}/s ({significant(millions, 2)} million events)"
-
-
-def _before_the_kill(standing: Standing, name: str) -> str:
-    counted, rate = (standing.estimate(name, key, None) for key in (COUNTED_BEFORE, RATE_AT_FAULT))
-    at_rate = f", at {significant(rate.mean)}/s" if rate else ""
-    return f" after {significant(counted.mean)} events{at_rate}" if counted else ""
+    text = f"{format_estimate(MEMORY_FULL_AFTER, minutes)} min"
+    if not capacity:
+        return f"after {text} at {HALF}"
+    half_per_s = capacity.mean / 2
+    events = half_per_s * 60 * minutes.mean
+    return (
+        f"after {significant(events / 1e6, 2)} million events"
+        f" ({significant(events / FULL_AT_PER_S / 60, 2)} min at {FULL_AT_PER_S:,}/s,"
+        f" {text} at {significant(half_per_s)}/s)"
+    )
 
 
 def _by_query(family: Sequence[Standing]) -> str:
@@ -399,8 +406,12 @@ def _by_query(family: Sequence[Standing]) -> str:
     ]
     claimed = [claim for place in family for claim in place.claims]
     reasons = [pair.why_not for claim in claimed for pair in claim.pairs.values() if pair.why_not]
-    undecided = f"\nNo difference is claimed: {', '.join(dict.fromkeys(reasons))}.\n"
-    remark = "" if any(claim.is_decided for claim in claimed) else undecided
+    facts = []
+    if not any(claim.is_decided for claim in claimed):
+        facts.append(f"No difference is claimed: {', '.join(dict.fromkeys(reasons))}.")
+    if not any(result.variant for place in family for result in place.results):
+        facts.append("No engine is tuned here: see 4 above.")
+    remark = f"\n{' '.join(facts)}\n" if facts else ""
     return f"\n## {family[0].heading}\n{remark}\n{markdown_table(heading, rows)}"
 
 

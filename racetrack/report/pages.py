@@ -41,16 +41,17 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
 - **Compare figures within a section only, and within a row of queries**: each has its own workload
   and machine. Of two cores, the engine had one; broker, generator and database had the other.
 - A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures),
-  with its 95 % interval; without one it comes from a single run. “~” marks an interval beyond
-  ± 15 %, “not resolved” one that is too wide to print, and “≥” what something other than the engine
-  limited. “Not held”: the engine fell behind, its lag p99 was above 5 s, or less input arrived.
+  with its 95 % interval, from the scatter of all engines' runs where that is alike; without one it
+  comes from a single run. “~” marks an interval beyond ± 15 %, “not resolved” one that is too wide
+  to print, and “≥” what something other than the engine limited. “Not held”: the engine fell
+  behind, its lag p99 was above 5 s, or less input arrived.
 - [View lag](views.md) is the age of the oldest event that is due but not yet in a view that a
   client follows; [the way to it](measured.md#observation-paths) adds some. Capacity, or saturation
   throughput, is what an engine processes while input always waits.
 - Costs are the engine's; the broker's for it has a column of its own. They include sending the
-  followed views to a client if the engine serves them; an engine that publishes writes all views.
-  The client's reading is not included. Base CPU is extrapolated to rate 0, with reads and
-  tracer events going on.
+  [followed views](views.md) (on the shop two of 17) to a client if the engine serves them; an
+  engine that publishes writes all views. The client's reading is not included. Base CPU is
+  extrapolated to rate 0, with reads and tracer events going on.
 - [choosing.md](choosing.md) says which differences are claimed. Engines of different
   [classes](engines.md#classes) do different work; those that compute a view when it is read are not
   ranked.

@@ -337,9 +337,10 @@ def _version(material: Material, name: EngineName) -> str:
 
 
 def _caveats(material: Material) -> Iterator[str]:
-    """Yield the caveats of the runs with figures, and what the plans of the experiments say."""
-    for folder in dict.fromkeys(row.folder for row in material.rows if row.folder):
-        yield from caveats_of(material.records[folder])
+    """Yield the caveats of the newest run with figures, since the words of the engine's may have
+    changed, and what the plans of the experiments say."""
+    folders = [row.folder for row in material.rows if row.folder]
+    yield from caveats_of(material.records[max(folders, key=lambda folder: folder.name)])
     with_loads = {row.experiment for row in material.rows if not row.is_recovery}
     planned: dict[str, int] = {}
     made: Counter[str] = Counter()

@@ -30,7 +30,7 @@ from racetrack.results.classes import TITLES, WORK
 from racetrack.results.published import EngineResult
 
 # Figures at half of the capacity that are shown with the rate which that was.
-AT_RATE = (metrics.VIEW_LAG_P99, metrics.MEMORY_FULL_AFTER)
+AT_RATE = (metrics.VIEW_LAG_P99, metrics.CPU_PER_MILLION, metrics.MEMORY_FULL_AFTER)
 
 
 def ranking_page(places: Sequence[Standing]) -> str:
@@ -118,7 +118,8 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     number = f"{'≥ ' if estimate.at_least else ''}{text_of(estimate.mean)}"
     rate = standing.estimate(name, metrics.ACHIEVED, HALF) if column.metric in AT_RATE else None
     at_rate = f"at {significant(rate.mean)}/s" if rate and math.isfinite(estimate.mean) else ""
-    facts = (why_not or _sureness(estimate), standing.missed(name, column.load), at_rate)
+    before = standing.before_the_kill(name) if column.metric == metrics.NORMAL_AFTER else ""
+    facts = (why_not or _sureness(estimate), standing.missed(name, column.load), at_rate, before)
     return {
         "text": ABOUT_0 if is_noise(column.metric, estimate) else number,
         "sure": ", ".join(dict.fromkeys(filter(None, facts))),

@@ -12,7 +12,7 @@ from racetrack import metrics
 from racetrack.analysis.claims import Claim, Estimate, Key, Samples, claims, estimates
 from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
-from racetrack.metrics import Metric
+from racetrack.metrics import Metric, significant
 from racetrack.results.classes import TITLES
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import read_record
@@ -158,6 +158,25 @@ class Standing:
         text = "fell behind" if fell_behind else "not held"
         return f"{text} in {len(missed)} of {len(runs)} runs" if len(runs) > 1 else text
 
+    def before_the_kill(self, name: str) -> str:
+        """Return after how many events an engine was killed, at what rate, and which kills have no
+        recovery time; empty if unknown."""
+        counted, rate = (
+            self.estimate(name, metric, None)
+            for metric in (metrics.COUNTED_BEFORE, metrics.RATE_AT_FAULT)
+        )
+        if not counted:
+            return ""
+        kills = [row for row in self.rows if row.variant == name and row.is_recovery]
+        without = [row.remark for row in kills if metrics.NORMAL_AFTER.key not in row.values]
+        why = f"without {len(without)} of {len(kills)} kills ({', '.join(dict.fromkeys(without))})"
+        facts = (
+            f"after {significant(counted.mean)} events",
+            f"at {significant(rate.mean)}/s" if rate else "",
+            why if without else "",
+        )
+        return ", ".join(filter(None, facts))
+
     def is_below_search(self, name: str, metric: Metric) -> bool:
         """Return whether a result was searched for the highest rate within a bound, down to 5 % of
         its capacity, and held none."""
@@ -285,20 +304,26 @@ def name_of(result: EngineResult) -> str:
 
 def answers_of(result: EngineResult) -> str:
     """Return how many of a result's views were right, and after how many kills all were."""
-    return "; ".join(filter(None, (views_of(result), answers_after_kills(result))))
+    return "; ".join(filter(None, (_views_of(result), answers_after_kills(result))))
 
 
 def answers_after_kills(result: EngineResult) -> str:
-    """Return after how many kills views were wrong, or all right; empty if none were checked."""
+    """Return after how many kills views were wrong, and how many, or that all were right; empty if
+    none were checked."""
     key = metrics.WRONG_VIEWS.key
-    wrong = [window.figures[key] > 0 for window in result.windows if key in window.figures]
-    kills = f"{len(wrong)} kill{'s' if len(wrong) > 1 else ''}"
-    if any(wrong):
-        return f"wrong after {wrong.count(True)} of {kills}"
-    return f"right after {kills}" if wrong else ""
+    checked = [round(window.figures[key]) for window in result.windows if key in window.figures]
+    kills, wrong = _counted(len(checked), "kill"), [count for count in checked if count]
+    if wrong:
+        most = f"{'at most ' if len({*wrong}) > 1 else ''}{_counted(max(wrong), 'view')}"
+        return f"wrong after {len(wrong)} of {kills} ({most})"
+    return f"right after {kills}" if checked else ""
 
 
-def views_of(result: EngineResult) -> str:
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _views_of(result: EngineResult) -> str:
     """Return how many of a result's views were right while nothing was killed."""
     views = result.views
     if not views.runs:

@@ -71,12 +71,12 @@ def test_the_rates_within_a_limit_of_view_lag_are_those_that_were_measured() -> 
     short = short_of(page_of(STEADY, SWIFT, replace(SWIFT, name="slow", lag_ms=6_000)))
     # Lag is 300 ms and 90 ms at no load, and grows with the load.
     assert short[f"{WITHIN} 1 s"] == (
-        "Steady Stream up to 4,500/s (next tried: 7,200/s);"
-        " Swift <b>& up to 2,400/s (next tried: 2,850/s); at no rate tried: Slow"
+        "Steady Stream from 4,500/s to 7,200/s (not searched);"
+        " Swift <b>& from 2,400/s to 2,850/s (not searched); at no rate tried: Slow"
     )
     assert short[f"{WITHIN} 5 s"] == (
-        "Steady Stream up to 7,200/s (next tried: 8,550/s);"
-        " Swift <b>& up to 2,850/s (none higher tried); at no rate tried: Slow"
+        "Steady Stream from 7,200/s to 8,550/s (not searched);"
+        " Swift <b>& 2,850/s or more (not searched); at no rate tried: Slow"
     )
 
 
@@ -99,13 +99,14 @@ def test_engines_are_shown_at_a_rate_or_at_the_nearest_that_were_measured() -> N
     assert swift == "above capacity"
 
 
-def test_windows_at_lower_rates_above_the_limit_are_counted() -> None:
+def test_runs_at_lower_rates_above_the_limit_are_counted() -> None:
     windows = SWIFT.windows()
     at = {window["share"]: window for window in windows if "share" in window}
     at[0.25]["figures"]["view_lag_p99_ms"] = 1_400.0
     at[0.1]["verdict"] = "fell behind"
     page = page_of(STEADY, SWIFT, windows=windows)
-    held = "Swift <b>& up to 2,400/s (missed in 2 of 9 windows at lower rates, next tried: 2,850/s)"
+    missed = "missed in 1 of 3 runs at 300/s, 1 of 3 runs at 750/s"
+    held = f"Swift <b>& from 2,400/s to 2,850/s (not searched, {missed})"
     assert held in short_of(page)[f"{WITHIN} 1 s"]
     assert "- `Swift <b>&` did not hold 10 % of capacity (300/s, 1 of 3 windows).\n" in page
 
@@ -116,24 +117,35 @@ def test_a_rate_above_one_that_is_mostly_above_the_limit_does_not_count() -> Non
         if window.get("share") == 0.5:
             window["figures"]["view_lag_p99_ms"] = 1_400.0
     short = short_of(page_of(STEADY, SWIFT, windows=windows))
-    assert "Swift <b>& up to 750/s (next tried: 1,500/s)" in short[f"{WITHIN} 1 s"]
+    assert "Swift <b>& from 750/s to 1,500/s (not searched)" in short[f"{WITHIN} 1 s"]
 
 
 def test_a_recovery_is_shown_with_what_was_to_restore_and_what_was_wrong_afterwards() -> None:
     windows = SWIFT.windows()
-    for window, wrong in zip(windows, (0, 2, 0), strict=False):
+    whole = [window for window in windows if "share" not in window]
+    for window, wrong in zip(whole, (0, 2, 0), strict=True):
         recovery = {
-            "normal_after_s": 30.0,
             "counted_before_events": 2e6,
             "rate_at_fault_events_per_s": 1_500.0,
             "wrong_views": wrong,
         }
-        windows = [*windows, {**window, "per_s": None, "share": None, "figures": recovery}]
+        if wrong:
+            recovery["normal_after_s"] = 30.0
+        kill = {**window, "per_s": None, "share": None, "figures": recovery}
+        windows = [*windows, kill if wrong else {**kill, "remark": "its lag was 9 s before"}]
     killed = short_of(page_of(STEADY, SWIFT, windows=windows))["after a kill"]
     assert killed.startswith(
-        "reads all input again: Swift <b>& wrong after 1 of 3 kills, normal in"
+        "reads all input again: Swift <b>& wrong after 1 of 3 kills (2 views), normal in"
     )
-    assert killed.endswith(" s after 2,000,000 events, at 1,500/s; not killed: Steady Stream")
+    late = "without 2 of 3 kills (its lag was 9 s before)"
+    assert killed.endswith(
+        f" s after 2,000,000 events, at 1,500/s, {late}; not killed: Steady Stream"
+    )
+
+
+def test_who_was_not_killed_is_said_to_be_so() -> None:
+    killed = short_of(page_of(STEADY, SWIFT))["after a kill"]
+    assert killed.startswith("not tried; ")
 
 
 def test_who_holds_no_rate_within_a_bound_is_named() -> None:
@@ -148,8 +160,8 @@ def test_who_holds_no_rate_within_a_bound_is_named() -> None:
     assert row.startswith("**[Steady Stream][1]** (4,500/s); ")
     assert row.endswith("; none, even at 5 % of capacity: [Swift <b>&][2]")
     assert short_of(page)[f"{WITHIN} 1 s"] == (
-        "Steady Stream up to 4,500/s; Swift <b>& up to 2,400/s (next tried: 2,850/s);"
-        " Slow up to 2,000/s (2,400/s in shorter windows)"
+        "Steady Stream up to 4,500/s; Swift <b>& from 2,400/s to 2,850/s (not searched);"
+        " Slow up to 2,000/s (met up to 2,400/s in shorter windows)"
     )
     assert "| none, even at 5 % of capacity |" in results_page(standings(results), "../results")
 
@@ -205,9 +217,9 @@ def test_a_full_heap_is_said_with_the_events_that_fill_it() -> None:
     for window in windows:
         if "memory_full_after_min" in window["figures"]:
             window["figures"]["memory_full_after_min"] = math.inf
-    full = short_of(page_of(STEADY, SWIFT, windows=windows))["heap full"]
-    text = "Steady Stream after 30 ± 0.15 min at 4,500/s (8.1 million events); Swift <b>& never"
-    assert full == text
+    full = short_of(page_of(STEADY, SWIFT, windows=windows))["heap full, if it goes on growing so"]
+    times = "13 min at 10,000/s, 30 ± 0.15 min at 4,500/s"
+    assert full == f"Steady Stream after 8.1 million events ({times}); Swift <b>& never"
 
 
 def test_windows_that_were_left_out_are_counted_unless_they_had_a_fault() -> None:

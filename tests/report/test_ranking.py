@@ -138,7 +138,7 @@ def test_each_cell_has_its_figure_and_how_sure_it_is(tmp_path: Path) -> None:
     # Truths: a p99 of 90 / 0.5 and of 300 / 0.5 ms; costs of 40 and 80; capacities as given.
     assert re.fullmatch(r"★ 180 ± \d %, at 1,500/s", swift[FRESHNESS])
     assert re.fullmatch(r"600 ± \d %, at 4,500/s", steady[FRESHNESS])
-    assert re.fullmatch(r"★ 40\.0 ± \d %", swift[COST])
+    assert re.fullmatch(r"★ 40\.0 ± \d %, at 1,500/s", swift[COST])
     assert re.fullmatch(r"★ 9,000 ± \d %", steady[THROUGHPUT])
     assert "★" not in swift[THROUGHPUT] + steady[COST]
     assert steady["answers"] == "2 of 2 views right" and swift["answers"] == "not checked"

@@ -47,7 +47,7 @@ ON_TRANSACTIONS = (
 )
 NO_TRANSACTIONS = (
     "FLINK_GUARANTEE=at_least_once: rows that a killed Flink wrote after its last checkpoint stay,"
-    " also those that are no longer part of a view."
+    " also those that are no longer part of a view. With exactly_once rows show at checkpoints."
 )
 
 
