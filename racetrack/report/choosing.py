@@ -55,9 +55,10 @@ measured last. Names link to figures and commands.
    [ads](workloads.md#ads) counts by ten seconds{ads}; of [nexmark](nexmark.md), take the query.
 2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. What
    reads all input again after a [kill](faults.md) needs longer the more there was, and Kafka must
-   still have it. Flink's `exactly_once` shows rows at checkpoints only.
-3. **Compare at your rate**: 50 % of capacity is another rate for each engine. Tables show an engine
-   at your rate, or at the nearest rates below and above it. Engines had one core, so
+   still have it. Deephaven alone restarts from a [class archive](faults.md#comparing-recovery).
+   Flink's `exactly_once` shows rows at checkpoints only.
+3. **Compare at your rate**: 50 % of capacity is another rate for each engine. Tables show yours, or
+   the nearest below and above it. Engines had one core, so
    [measure on your machine](../README.md#run-it) first.
 4. **Tuned is not always fresher**: [it](../CONTRIBUTING.md#tune-an-engine) changes Deephaven's
    views more often (100 ms), Flink's and Pathway's less (1 s, so p99 is hardly within 1 s).

@@ -261,6 +261,7 @@ def test_each_query_has_a_row_with_who_is_best_in_bold() -> None:
         [result(of, workload=f"nexmark {q}") for of in (STEADY, SWIFT) for q in ("q16", "q9")]
     )
     page = choosing_page(places, "../results", {})
+    assert "No engine is tuned here" in page
     rows = [line for line in page.splitlines() if line.startswith("| q")]
     asked = ["the winning bid of each auction", "bids, bidders and auctions per channel, day"]
     assert [row.split(": ")[0] for row in rows[1:]] == ["| q9", "| q16"]

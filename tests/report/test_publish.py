@@ -245,6 +245,14 @@ def test_repeats_that_were_not_made_are_mentioned(tmp_path: Path) -> None:
     assert not any("Repeats made" in caveat for caveat in both["caveats"])
 
 
+def test_the_newest_run_says_what_to_know_before_comparing(tmp_path: Path) -> None:
+    words = ("As it was put before.", "As it is put now.")
+    specs = [RunSpec(rate=500, caveats=(text,)) for text in words]
+    runs = [PlannedRun(spec, repeat=repeat) for repeat, spec in enumerate(specs, start=1)]
+    folder = experiment(tmp_path / "logs", "my", runs, COMMAND)
+    assert published(folder, tmp_path / "results")["caveats"] == [words[1]]
+
+
 @pytest.mark.parametrize("outcome", ["ok", "Void: a backup ran"])
 def test_verified_runs_with_other_settings_count_for_answers_only(
     tmp_path: Path, outcome: str
