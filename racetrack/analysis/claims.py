@@ -3,8 +3,9 @@
 Logarithms of figures are compared, since the variation of costs and lags is proportional to their
 size. Two or three repeats give a poor estimate of a variance, so variances are pooled: for figures
 measured at several loads, over the loads that a variant held, since their scatter is similar; for
-figures without a load, such as capacity, over all variants, except recoveries. The interval of a
-ratio is Welch's 95 % interval (1947) with these variances.
+figures without a load, such as capacity, over all variants, except recoveries and variants that
+scatter more than the others by an F test (UNLIKE). The interval of a ratio is Welch's 95 %
+interval (1947) with these variances.
 
 A machine that others share may become slower within an hour, for all engines alike. So with at
 least LEAST_FREEDOM degrees of freedom, variants are compared within each repeat, in which all are
@@ -50,6 +51,8 @@ LEAST_DEVIATION = 0.002
 # Fewest degrees of freedom of a comparison within repeats. With fewer, its interval would be wider
 # than Welch's.
 LEAST_FREEDOM = 4
+# Error probability with which a variant that scatters like the others is said to scatter more.
+UNLIKE = 0.001
 # An interval is not resolved if its upper end is more than this many times its lower end, and
 # imprecise if an end is further than this from the mean.
 WIDEST, IMPRECISE = 4.0, 0.15
@@ -245,7 +248,7 @@ class _Sample:
     """Values of a figure, with the repeat in which each was measured (None: not in turn with other
     variants). `interval` replaces the values of a recorded mean. `held` is true if most runs held
     the load, and it was offered to the others, which have values, too. `is_steady` is true if all
-    held it; otherwise the values may scatter more than those at other loads."""
+    held it, and the values scatter as others do with which their variance is pooled."""
 
     values: list[float] = field(default_factory=list)
     repeats: list[Repeat | None] = field(default_factory=list)
@@ -294,6 +297,8 @@ class Samples:
             sample.held = self._has_held(variant, load) and all(
                 row.is_offered and key in row.values for row in missed
             )
+        for unlike in [each for each in self.by_key if self._scatters_more(each)]:
+            self.by_key[unlike].is_steady = False
 
     @classmethod
     def of(cls, rows: "Rows") -> "Samples":
@@ -325,6 +330,16 @@ class Samples:
     def _has_held(self, variant: str, load: Load | None) -> bool:
         missed = self.missed(variant, load)
         return not missed or 2 * len(missed) < len(self.windows(variant, load))
+
+    def _scatters_more(self, key: Key) -> bool:
+        """Return whether a figure without a load scatters more than those of other variants."""
+        (variant, metric, load), sample = key, self.by_key[key]
+        if not _is_pooled(metric, load) or sample.interval:
+            return False
+        others = [name for name in self.variants if name != variant]
+        own, of_own = _scatter([sample])
+        usual, of_others = self._pooled(others, metric, at_loads=False)
+        return bool(of_own and of_others) and _exceeds(own / usual, of_own, of_others)
 
     def is_held(self, key: Key) -> bool:
         """Return whether a figure is one of a load that was held in most runs, or has no load."""
@@ -585,6 +600,13 @@ def _scatter(samples: Iterable[_Sample]) -> tuple[float, int]:
             squares += float(np.var(np.log(sample.values))) * len(sample.values)
             freedom += len(sample.values) - 1
     return (max(squares / freedom, LEAST_DEVIATION**2), freedom) if freedom else (0.0, 0)
+
+
+def _exceeds(ratio: float, freedom: int, of_other: int) -> bool:
+    """Return whether a ratio of two variances is significantly above 1 (F test)."""
+    from scipy import special
+
+    return float(special.fdtrc(freedom, of_other, ratio)) < UNLIKE
 
 
 def is_resolved(ratio: Ratio) -> bool:

@@ -169,7 +169,8 @@ class Standing:
             return ""
         kills = [row for row in self.rows if row.variant == name and row.is_recovery]
         without = [row.remark for row in kills if metrics.NORMAL_AFTER.key not in row.values]
-        why = f"without {len(without)} of {len(kills)} kills ({', '.join(dict.fromkeys(without))})"
+        such = "" if len({*without}) == 1 else "such as: "
+        why = f"without {len(without)} of {len(kills)} kills ({such}{''.join(without[:1])})"
         facts = (
             f"after {significant(counted.mean)} events",
             f"at {significant(rate.mean)}/s" if rate else "",

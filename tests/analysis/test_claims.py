@@ -367,6 +367,19 @@ def test_a_recovery_that_is_not_resolved_ties_with_no_other() -> None:
     assert not estimates(rows)["any", NORMAL_AFTER.key, None].is_resolved
 
 
+def test_a_variant_that_scatters_more_than_all_others_has_a_variance_of_its_own() -> None:
+    rng = default_rng(1)
+    rows = [each for name in ("slow", "quick") for each in rows_of(rng, name, repeats=5)]
+    odd = [
+        row("odd", {CAPACITY.key: per_s}, tag=str(per_s), repeat=repeat)
+        for repeat, per_s in enumerate((205_000.0, 289_000.0), 1)
+    ]
+    without, known = estimates(rows), estimates([*rows, *odd])
+    assert not known["odd", CAPACITY.key, None].is_resolved
+    assert known["slow", CAPACITY.key, None] == without["slow", CAPACITY.key, None]
+    assert set(claim([*rows, *odd], CAPACITY).order) == {"slow", "quick"}
+
+
 def test_memory_is_that_of_whole_runs_with_all_rates() -> None:
     rows = [
         row("a", {VIEW_LAG_P99.key: 1.0, MEMORY.key: gib}, Load(rate), tag=tag, repeat=repeat)
