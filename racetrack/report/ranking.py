@@ -118,8 +118,9 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     number = f"{'≥ ' if estimate.at_least else ''}{text_of(estimate.mean)}"
     rate = standing.estimate(name, metrics.ACHIEVED, HALF) if column.metric in AT_RATE else None
     at_rate = f"at {significant(rate.mean)}/s" if rate and math.isfinite(estimate.mean) else ""
-    before = standing.before_the_kill(name) if column.metric == metrics.NORMAL_AFTER else ""
-    facts = (why_not or _sureness(estimate), standing.missed(name, column.load), at_rate, before)
+    is_recovery = column.metric == metrics.NORMAL_AFTER
+    killed = standing.before_the_kill(name, is_brief=True) if is_recovery else ""
+    facts = (why_not or _sureness(estimate), standing.missed(name, column.load), at_rate, killed)
     return {
         "text": ABOUT_0 if is_noise(column.metric, estimate) else number,
         "sure": ", ".join(dict.fromkeys(filter(None, facts))),

@@ -158,9 +158,9 @@ class Standing:
         text = "fell behind" if fell_behind else "not held"
         return f"{text} in {len(missed)} of {len(runs)} runs" if len(runs) > 1 else text
 
-    def before_the_kill(self, name: str) -> str:
-        """Return after how many events an engine was killed, at what rate, and which kills have no
-        recovery time; empty if unknown."""
+    def before_the_kill(self, name: str, *, is_brief: bool = False) -> str:
+        """Return after how many events an engine was killed, and how many kills have no recovery
+        time; unless brief, also at what rate and why. Return an empty text if unknown."""
         counted, rate = (
             self.estimate(name, metric, None)
             for metric in (metrics.COUNTED_BEFORE, metrics.RATE_AT_FAULT)
@@ -169,14 +169,14 @@ class Standing:
             return ""
         kills = [row for row in self.rows if row.variant == name and row.is_recovery]
         without = [row.remark for row in kills if metrics.NORMAL_AFTER.key not in row.values]
-        such = "" if len({*without}) == 1 else "such as: "
-        why = f"without {len(without)} of {len(kills)} kills ({such}{''.join(without[:1])})"
-        facts = (
-            f"after {significant(counted.mean)} events",
-            f"at {significant(rate.mean)}/s" if rate else "",
-            why if without else "",
-        )
-        return ", ".join(filter(None, facts))
+        facts = [f"after {significant(counted.mean)} events"]
+        if rate and not is_brief:
+            facts.append(f"at {significant(rate.mean)}/s")
+        if without:
+            such = "" if len({*without}) == 1 else "such as: "
+            why = "" if is_brief else f" ({such}{without[0]})"
+            facts.append(f"without {len(without)} of {len(kills)} kills{why}")
+        return ", ".join(facts)
 
     def is_below_search(self, name: str, metric: Metric) -> bool:
         """Return whether a result was searched for the highest rate within a bound, down to 5 % of
