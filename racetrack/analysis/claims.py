@@ -523,11 +523,15 @@ class Samples:
 
         For a figure with loads, the variance is that of the ratios at all loads that no run missed;
         at one that was missed, of those there. For others it is the mean square of the residuals of
-        all variants, of recoveries of these two, without the means of variants and of repeats.
+        all variants that scatter alike, of recoveries of these two, without the means of variants
+        and of repeats.
         """
         here = self._by_repeat([variant, to], metric, load)
         if load is None:
-            alike = self.variants if _is_pooled(metric, load) else [variant, to]
+            pair = [variant, to]
+            is_pooled = _is_pooled(metric, load) and self._is_steady(pair, metric, load)
+            steady = [name for name in self.variants if self._is_steady([name], metric, load)]
+            alike = steady if is_pooled else pair
             known = [name for name in alike if (name, metric, None) in self.by_key]
             tables = [self._by_repeat(known, metric, None)]
         else:

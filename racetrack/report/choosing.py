@@ -53,10 +53,11 @@ measured last. Names link to figures and commands.
 1. **Take the workload that resembles yours**: that decides more than the engine. The
    [shop](workloads.md#shop) joins and ranks, keeps all events and follows changes;
    [ads](workloads.md#ads) counts by ten seconds{ads}; of [nexmark](nexmark.md), take the query.
-2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. What
-   reads all input again after a [kill](faults.md) needs longer the more there was, and Kafka must
-   still have it. Deephaven alone restarts from a [class archive](faults.md#comparing-recovery).
-   Flink's `exactly_once` shows rows at checkpoints only.
+2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. One
+   that reads all input again after a [kill](faults.md) takes longer the more there is, and Kafka
+   must still have it. Deephaven alone restarts from a
+   [class archive](faults.md#comparing-recovery). Flink's `exactly_once` shows rows at checkpoints
+   only.
 3. **Compare at your rate**: 50 % of capacity is another rate for each engine. Tables show yours, or
    the nearest below and above it. Engines had one core, so
    [measure on your machine](../README.md#run-it) first.
@@ -65,9 +66,9 @@ measured last. Names link to figures and commands.
 5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory,
    and end when it is full; Kafka Streams on disk, as Flink may (`FLINK_STATE_BACKEND`); Pathway in
    other memory.
-6. **Shares of capacity come after saturation**, on a fresh stack if the heap has too little room:
-   Deephaven's did, Flink's mostly not. Garbage collection of its full heap takes 7 s, so it missed
-   low loads; Pathway uses more CPU then.
+6. **Shares of capacity are measured after saturation**: Deephaven's on fresh stacks, since its heap
+   had too little room left, Flink's mostly not. Garbage collection of its full heap takes 7 s, so
+   it missed low loads; Pathway uses more CPU then.
 
 **Bold** is better by [one rule](compare.md#when-engines-differ). “~”: interval over ± 15 %; without
 one: a single run. A figure without a rate is at its row's. View lag is the age of the oldest event
@@ -319,7 +320,7 @@ def _within(standing: Standing, name: str, limit_ms: float) -> tuple[float, str]
     if found:
         text = f"up to {rate}"
     else:
-        text = f"from {rate} to {significant(further)}/s" if further else f"{rate} or more"
+        text = f"up to {rate}, not at {significant(further)}/s" if further else f"{rate} or more"
         facts.insert(0, "not searched")
     if brief > FURTHER * highest:
         facts.append(f"met up to {significant(brief)}/s in shorter windows")

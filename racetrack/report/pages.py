@@ -41,10 +41,10 @@ What engines reached, and what it cost. [index.html](index.html) draws these fig
 - **Compare figures within a section only, and within a row of queries**: each has its own workload
   and machine. Of two cores, the engine had one; broker, generator and database had the other.
 - A figure is a geometric mean over [warmed-up runs on fresh stacks](compare.md#how-it-measures),
-  with its 95 % interval, from the scatter of all engines' runs where that is alike; without one it
-  comes from a single run. “~” marks an interval beyond ± 15 %, “not resolved” one that is too wide
-  to print, and “≥” what something other than the engine limited. “Not held”: the engine fell
-  behind, its lag p99 was above 5 s, or less input arrived.
+  with its 95 % [interval](compare.md#when-engines-differ), which may rest on the scatter of other
+  engines' runs; without one it comes from a single run. “~” marks an interval beyond ± 15 %, “not
+  resolved” one that is too wide to print, and “≥” what something other than the engine limited.
+  “Not held”: the engine fell behind, its lag p99 was above 5 s, or less input arrived.
 - [View lag](views.md) is the age of the oldest event that is due but not yet in a view that a
   client follows; [the way to it](measured.md#observation-paths) adds some. Capacity, or saturation
   throughput, is what an engine processes while input always waits.

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 
 from racetrack import metrics
 from racetrack.analysis.claims import Claim, Estimate, Key, Samples, claims, estimates
@@ -159,19 +160,21 @@ class Standing:
         return f"{text} in {len(missed)} of {len(runs)} runs" if len(runs) > 1 else text
 
     def before_the_kill(self, name: str, *, is_brief: bool = False) -> str:
-        """Return after how many events an engine was killed, and how many kills have no recovery
-        time; unless brief, also at what rate and why. Return an empty text if unknown."""
-        counted, rate = (
-            self.estimate(name, metric, None)
+        """Return after how many events the kills came whose recovery time is known, and how many
+        kills have none; unless brief, also at what rate and why. Return an empty text if there is
+        no such time, or the events are unknown."""
+        kills = [row for row in self.rows if row.variant == name and row.is_recovery]
+        timed = [row.values for row in kills if metrics.NORMAL_AFTER.key in row.values]
+        without = [row.remark for row in kills if metrics.NORMAL_AFTER.key not in row.values]
+        counted, rates = (
+            [values[metric.key] for values in timed if metric.key in values]
             for metric in (metrics.COUNTED_BEFORE, metrics.RATE_AT_FAULT)
         )
         if not counted:
             return ""
-        kills = [row for row in self.rows if row.variant == name and row.is_recovery]
-        without = [row.remark for row in kills if metrics.NORMAL_AFTER.key not in row.values]
-        facts = [f"after {significant(counted.mean)} events"]
-        if rate and not is_brief:
-            facts.append(f"at {significant(rate.mean)}/s")
+        facts = [f"after {significant(fmean(counted))} events"]
+        if rates and not is_brief:
+            facts.append(f"at {significant(fmean(rates))}/s")
         if without:
             such = "" if len({*without}) == 1 else "such as: "
             why = "" if is_brief else f" ({such}{without[0]})"
@@ -304,7 +307,7 @@ def name_of(result: EngineResult) -> str:
 
 
 def answers_of(result: EngineResult) -> str:
-    """Return how many of a result's views were right, and after how many kills all were."""
+    """Return how many of a result's views were right, and what they were after kills."""
     return "; ".join(filter(None, (_views_of(result), answers_after_kills(result))))
 
 

@@ -380,6 +380,19 @@ def test_a_variant_that_scatters_more_than_all_others_has_a_variance_of_its_own(
     assert set(claim([*rows, *odd], CAPACITY).order) == {"slow", "quick"}
 
 
+def test_a_variant_that_scatters_more_does_not_widen_a_comparison_within_repeats() -> None:
+    rng, at_once = default_rng(1), [0.0] * 5
+    rows = [
+        each for name in ("slow", "quick") for each in rows_of(rng, name, drift=at_once, repeats=5)
+    ]
+    odd = [
+        row("odd", {CAPACITY.key: per_s}, experiment="e", repeat=repeat, tag=f"odd{repeat}")
+        for repeat, per_s in enumerate((50e3, 300e3, 60e3, 280e3, 90e3), 1)
+    ]
+    without, known = (claim(each, CAPACITY).pairs for each in (rows, [*rows, *odd]))
+    assert known["slow", "quick"].ratio == without["slow", "quick"].ratio
+
+
 def test_memory_is_that_of_whole_runs_with_all_rates() -> None:
     rows = [
         row("a", {VIEW_LAG_P99.key: 1.0, MEMORY.key: gib}, Load(rate), tag=tag, repeat=repeat)

@@ -71,11 +71,11 @@ def test_the_rates_within_a_limit_of_view_lag_are_those_that_were_measured() -> 
     short = short_of(page_of(STEADY, SWIFT, replace(SWIFT, name="slow", lag_ms=6_000)))
     # Lag is 300 ms and 90 ms at no load, and grows with the load.
     assert short[f"{WITHIN} 1 s"] == (
-        "Steady Stream from 4,500/s to 7,200/s (not searched);"
-        " Swift <b>& from 2,400/s to 2,850/s (not searched); at no rate tried: Slow"
+        "Steady Stream up to 4,500/s, not at 7,200/s (not searched);"
+        " Swift <b>& up to 2,400/s, not at 2,850/s (not searched); at no rate tried: Slow"
     )
     assert short[f"{WITHIN} 5 s"] == (
-        "Steady Stream from 7,200/s to 8,550/s (not searched);"
+        "Steady Stream up to 7,200/s, not at 8,550/s (not searched);"
         " Swift <b>& 2,850/s or more (not searched); at no rate tried: Slow"
     )
 
@@ -106,7 +106,7 @@ def test_runs_at_lower_rates_above_the_limit_are_counted() -> None:
     at[0.1]["verdict"] = "fell behind"
     page = page_of(STEADY, SWIFT, windows=windows)
     missed = "missed in 1 of 3 runs at 300/s, 1 of 3 runs at 750/s"
-    held = f"Swift <b>& from 2,400/s to 2,850/s (not searched, {missed})"
+    held = f"Swift <b>& up to 2,400/s, not at 2,850/s (not searched, {missed})"
     assert held in short_of(page)[f"{WITHIN} 1 s"]
     assert "- `Swift <b>&` did not hold 10 % of capacity (300/s, 1 of 3 windows).\n" in page
 
@@ -117,7 +117,7 @@ def test_a_rate_above_one_that_is_mostly_above_the_limit_does_not_count() -> Non
         if window.get("share") == 0.5:
             window["figures"]["view_lag_p99_ms"] = 1_400.0
     short = short_of(page_of(STEADY, SWIFT, windows=windows))
-    assert "Swift <b>& from 750/s to 1,500/s (not searched)" in short[f"{WITHIN} 1 s"]
+    assert "Swift <b>& up to 750/s, not at 1,500/s (not searched)" in short[f"{WITHIN} 1 s"]
 
 
 def test_a_recovery_is_shown_with_what_was_to_restore_and_what_was_wrong_afterwards() -> None:
@@ -160,7 +160,7 @@ def test_who_holds_no_rate_within_a_bound_is_named() -> None:
     assert row.startswith("**[Steady Stream][1]** (4,500/s); ")
     assert row.endswith("; none, even at 5 % of capacity: [Swift <b>&][2]")
     assert short_of(page)[f"{WITHIN} 1 s"] == (
-        "Steady Stream up to 4,500/s; Swift <b>& from 2,400/s to 2,850/s (not searched);"
+        "Steady Stream up to 4,500/s; Swift <b>& up to 2,400/s, not at 2,850/s (not searched);"
         " Slow up to 2,000/s (met up to 2,400/s in shorter windows)"
     )
     assert "| none, even at 5 % of capacity |" in results_page(standings(results), "../results")
