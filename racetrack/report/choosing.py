@@ -5,10 +5,9 @@ than fast, comes from their classes.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, takewhile
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from statistics import fmean
-from typing import get_args
 
 from racetrack.analysis.claims import Claim, Estimate, WhyNot
 from racetrack.analysis.table import Load
@@ -27,67 +26,66 @@ from racetrack.metrics import (
     sustained,
 )
 from racetrack.report.render import markdown_table
-from racetrack.report.sheet import NOT_RESOLVED, format_estimate, format_factor, remarks, sign_of
+from racetrack.report.sheet import NOT_RESOLVED, format_estimate, format_factor, sign_of
 from racetrack.report.standings import (
+    BELOW_SEARCH,
     HALF,
     NOT_MEASURED,
     Column,
     Standing,
-    answers_after_kills,
     answers_of,
-    caveats_of,
     columns_of,
     families,
     name_of,
 )
-from racetrack.results.classes import AFTER_A_KILL, TITLES, AfterAKill, differing
+from racetrack.results.published import EngineResult
 from racetrack.workloads.contract import Workload, find_workload
 
 INTRODUCTION = """# Choosing an engine
 
 <!-- Generated from results/ by `./race publish`. Do not edit. -->
 
-Which engine for which job, by the [results](results.md). Each workload is shown on the machine
-measured last. Names link to figures and commands.
+Which engine for which job, by the [results](results.md), which have intervals and caveats. Each
+workload is shown on the machine measured last.
 
-1. **Take the workload that resembles yours**: that decides more than the engine. The
-   [shop](workloads.md#shop) joins and ranks, keeps all events and follows changes;
-   [ads](workloads.md#ads) counts by ten seconds{ads}; of [nexmark](nexmark.md), take the query.
+1. **Take the workload that resembles yours**: the [shop](workloads.md#shop) joins and ranks, keeps
+   all events and follows changes; [ads](workloads.md#ads) counts by campaign and ten
+   seconds{ads}; of [nexmark](nexmark.md), take the query.
 2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. One
    that reads all input again after a [kill](faults.md) takes longer the more there is, and Kafka
-   must still have it. Deephaven alone restarts from a
-   [class archive](faults.md#comparing-recovery). Flink's `exactly_once` shows rows at checkpoints
-   only.
-3. **Compare at your rate**: 50 % of capacity is another rate for each engine. Tables show yours, or
-   the nearest below and above it. Engines had one core, so
-   [measure on your machine](../README.md#run-it) first.
-4. **Tuned is not always fresher**: [it](../CONTRIBUTING.md#tune-an-engine) changes Deephaven's
-   views more often (100 ms), Flink's and Pathway's less (1 s, so p99 is hardly within 1 s).
-5. **State needs room**: Deephaven and Flink keep it on the heap, a third of the machine's memory,
-   and end when it is full; Kafka Streams on disk, as Flink may (`FLINK_STATE_BACKEND`); Pathway in
-   other memory.
-6. **Shares of capacity are measured after saturation**: Deephaven's on fresh stacks, since its heap
-   had too little room left, Flink's mostly not. Garbage collection of its full heap takes 7 s, so
-   it missed low loads; Pathway uses more CPU then.
+   must still have it.
+3. **See when the heap is full**: then the engine ends. Deephaven and Flink keep what they need for
+   their views there, on a third of the machine's memory; Kafka Streams on disk, as Flink may
+   (`FLINK_STATE_BACKEND`); Pathway in other memory.
+4. **Compare at your rate**, in the second table: 50 % of capacity is another rate for each engine.
+   Engines had one core, so [measure on your machine](../README.md#run-it) first.
+5. **Tuned is not always fresher**: [it](../CONTRIBUTING.md#tune-an-engine) changes Deephaven's
+   views every 0.1 s instead of every second, but Flink's and Pathway's once a second, so their p99
+   is hardly within 1 s.
+6. **Shares of capacity are measured after saturation**, which fills the heap. So Flink collected
+   garbage for up to 7 s at low loads, and missed some; Pathway used more CPU time. Only Deephaven
+   was on fresh stacks: its heap had no room left.
 
-**Bold** is better by [one rule](compare.md#when-engines-differ). “~”: interval over ± 15 %; without
-one: a single run. A figure without a rate is at its row's. View lag is the age of the oldest event
-that a client has not received in the slowest view; p99: 99 % of the time it is lower. Capacity, or
-saturation throughput, is what an engine processes while input always waits; a load is held if the
-engine is not seen to fall behind in 40 s (search: 90 s) and its p99 stays within 5 s. “≥”:
-something other than the engine was the limit; of a recovery time: the lag was not normal (2 s, or
-that before the kill) yet at the end. “†”: below 10 % of capacity, where timers decide more than
-work, so no best is named. Costs leave out the [broker's](results.md).
+**View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
+time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
+CPU-s/million at 100,000/s take a core. **Capacity**, or saturation throughput, is what an engine
+processes while input always waits. A load is held if the engine is not seen to fall behind in 40 s
+(search: 90 s) and its p99 stays within 5 s.
+
+Engines in **bold** are better than all others compared, by
+[one rule](compare.md#when-engines-differ). “16,300 to 27,500”: within the limit at the first rate,
+above it at the second. “~”: interval over ± 15 %, or unknown. “≥”: something other than the engine
+was the limit; of a recovery time: the lag was not normal yet (2 s, or that before the kill) at the
+end. “†”: below 10 % of capacity, where timers decide more than work.
 """
 NO_RESULTS = " (no results yet)"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
-# Round rates at which engines are shown, each by what was measured there or, up to NEAR times
-# further, at the nearest rates. A rate that was asked for is reached within RATE_TOLERANCE.
-RATES = (1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
+# Rates at or near which engines are shown. A rate that was asked for is reached within
+# RATE_TOLERANCE.
+RATES = (1_000, 5_000, 20_000, 100_000, 500_000)
 AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)
-NEAR = 2.5
 IDLE = " †"  # the load is below LEAST_SHARE of its capacity
-ABOVE = "above capacity"
+ABOVE, NONE_HELD = "above capacity", "none that was tried"
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FULL_AT_PER_S = 10_000  # at which the time is shown after which a heap is full
 FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
@@ -131,45 +129,46 @@ def _until(family: Sequence[Standing]) -> str:
 
 
 def _section(standing: Standing, labels: Mapping[str, int]) -> str:
-    links = {
-        name_of(result): f"[{name_of(result)}][{labels[result.file_name]}]"
-        for result in standing.results
-    }
-    short = "".join(f"- **{title}**: {text}.\n" for title, text in _in_short(standing, links))
-    rows = [*_kinds(standing), *_at_rates(standing)]
-    # At shares of capacity, last: engines are compared at different rates there.
+    """Return the section of a workload: its engines, those that go furthest first."""
+    files = {name_of(result): result.file_name for result in standing.results}
+    order = sorted(files, key=lambda name: _how_far(standing, name))
+    links = {name: f"[{name}][{labels[files[name]]}]" for name in order}
+    overview, at_rates = _overview(standing, links), _at_rates(standing, links)
+    return f"\n## {standing.heading}\n{overview}{at_rates}{_answers(standing, links)}"
+
+
+def _answers(standing: Standing, links: Mapping[str, str]) -> str:
+    """Return who answers each question best; those at shares of capacity last, since engines are
+    compared at different rates there."""
     claims = sorted(standing.claims, key=lambda claim: bool(claim.load and claim.load.share))
-    answers = [_answer(standing, claim, links) for claim in claims]
-    tables = (
-        (("", *links.values()), rows),
-        (("which engine …", "answer"), answers),
-    )
-    shown = (f"\n{markdown_table(heading, rows)}" for heading, rows in tables if rows)
-    lines = (*remarks(standing.rows, standing.claims), *caveats_of(standing.results))
-    listed = "".join(f"- {line}\n" for line in lines)
-    return f"\n## {standing.heading}\n\n{short}{''.join(shown)}\n{listed}"
+    decided = [claim for claim in claims if claim.is_decided]
+    rows = [(_question(standing, claim), _answer(standing, claim, links)) for claim in decided]
+    table = f"\n{markdown_table(('which engine …', 'answer'), rows)}" if rows else ""
+    others = [
+        f"{_question(standing, claim)} ({', '.join(_reasons(claim))})"
+        for claim in claims
+        if not claim.is_decided
+    ]
+    return f"{table}\nNot decided: which engine {'; '.join(others)}.\n" if others else table
 
 
-def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> tuple[str, str]:
-    """Return a question, and who answers it best."""
-    question = _question(standing, claim)
+def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
+    """Return who is best and by how much, and who could not be compared."""
     best, *others = claim.order
-    without = _not_in_order(standing, claim, links)
-    values = {name: _value(standing, claim, name) for name in claim.order}
-    if not claim.is_decided:
-        reasons = dict.fromkeys(pair.why_not for pair in claim.pairs.values() if pair.why_not)
-        figures = ", ".join(f"{links[name]} {values[name]}" for name in claim.order)
-        return question, f"not decided ({'; '.join(reasons)}): {figures}{without}"
     behind = next(name for name in others if name not in claim.leaders)
+    values = {name: _value(standing, claim, name) for name in (*claim.leaders, behind)}
     leaders = " or ".join(f"**{links[name]}** ({values[name]})" for name in claim.leaders)
     unclear = ", no difference between them claimed" if len(claim.leaders) > 1 else ""
-    factor = format_factor(claim, best, behind)
-    rest = [name for name in others if name not in (*claim.leaders, behind)]
-    return question, (
-        f"{leaders}{unclear}; {links[best]} has {factor} times the {claim.metric.title} of"
-        f" {links[behind]} ({values[behind]})"
-        f"{''.join(f'; {links[name]} {values[name]}' for name in rest)}{without}"
+    whose = f"{links[best]} has " if unclear else ""
+    return (
+        f"{leaders}{unclear}; {whose}{format_factor(claim, best, behind)} times the value of the"
+        f" next, {links[behind]} ({values[behind]}){_not_in_order(standing, claim, links)}"
     )
+
+
+def _reasons(claim: Claim) -> Iterable[str]:
+    """Return why no difference is claimed."""
+    return dict.fromkeys(pair.why_not for pair in claim.pairs.values() if pair.why_not)
 
 
 def _question(standing: Standing, claim: Claim) -> str:
@@ -183,8 +182,7 @@ def _question(standing: Standing, claim: Claim) -> str:
 
 
 def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
-    """Return who was measured, but has no place in the order of a claim, by the reason, with the
-    figure if there is one."""
+    """Return who was measured, but has no place in the order of a claim, by the reason."""
     reasons: dict[str, list[str]] = {}
     alike = {own.get(claim.metric.alike) for own in claim.classes.values()}
     for name in standing.samples.ranked:
@@ -192,63 +190,140 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
         if name not in claim.order and is_alike:
             reason = standing.why_not_compared(name, claim.metric, claim.load) or WhyNot.ONE_RUN
             if reason != NOT_MEASURED:
-                value = _value(standing, claim, name, reason)
-                reasons.setdefault(reason, []).append(f"{links[name]} {value}".strip())
+                reasons.setdefault(reason, []).append(links[name])
     return "".join(f"; {reason}: {', '.join(those)}" for reason, those in reasons.items())
 
 
-def _value(standing: Standing, claim: Claim, name: str, known: str = "") -> str:
+def _value(standing: Standing, claim: Claim, name: str) -> str:
     """Return a figure with its unit, empty if there is none; at a share of capacity, with the rate
     that this was, and at a load, with the runs that missed it; a recovery time with what had been
-    counted before. `known` is what is said of it elsewhere."""
+    counted before."""
     estimate = standing.estimate(name, claim.metric, claim.load)
     if not estimate:
         return ""
-    is_clear = estimate.is_resolved or NOT_RESOLVED in known
-    unclear = "" if is_clear else f" ({NOT_RESOLVED})"
+    unclear = "" if estimate.is_resolved else f" ({NOT_RESOLVED})"
     text = f"{sign_of(estimate)}{claim.metric.text(rounded(estimate.mean))}{unclear}"
     achieved = standing.estimate(name, ACHIEVED, claim.load)
     if claim.metric == NORMAL_AFTER:
         return f"{text} {standing.before_the_kill(name)}".strip()
     if claim.load and claim.load.share and achieved:
         text += f" at {significant(achieved.mean)}/s"
-    missed = standing.missed(name, claim.load)
-    return text if missed in ("", known) else f"{text}, {missed}"
+    return ", ".join(filter(None, (text, standing.missed(name, claim.load))))
 
 
-def _kinds(standing: Standing) -> Iterator[Sequence[str]]:
-    """Yield the classes in which the engines differ, and how many of their views were right."""
-    classes = [result.classes_of_run for result in standing.results]
-    for key in differing(classes):
-        yield TITLES[key], *(own.get(key, "") for own in classes)
-    yield "answers", *map(answers_of, standing.results)
+def _overview(standing: Standing, links: Mapping[str, str]) -> str:
+    """Return a table of what decides for most, with a row for each engine: how far it goes within
+    limits of the view lag, what it does after a kill, for how long it runs, and its classes."""
+    of_name = {name_of(result): result for result in standing.results}
+    ranked = standing.samples.ranked
+    limits = (f"{VIEW_LAG_P99.title} within {ms / 1000:g} s up to, /s" for ms in LIMITS_MS)
+    heading = ("engine", *limits, "answers, and recovery from a kill", "heap full after", "class")
+    rows = [
+        (
+            f"{link}{'' if name in ranked else ' (not ranked)'}",
+            *(_within(standing, name, limit_ms)[1] for limit_ms in LIMITS_MS),
+            _answers_and_recovery(standing, of_name[name]),
+            _until_full(standing, name),
+            standing.class_of(of_name[name]),
+        )
+        for name, link in links.items()
+    ]
+    return f"\n{markdown_table(heading, rows)}"
 
 
-def _at_rates(standing: Standing) -> Iterator[Sequence[str]]:
-    """Yield the view lag and the cost of each engine at RATES; rates with the same figures
-    together."""
-    for metric in AT_RATES:
-        at = {
-            per_s: tuple(_at_rate(standing, name, metric, per_s) for name in standing.names)
-            for per_s in RATES
-        }
-        for figures, rates in groupby(RATES, at.__getitem__):
-            first, *others = rates
-            until = f" to {others[-1]:,}" if others else ""
-            if any(figure not in ("", ABOVE) for figure in figures):
-                yield f"{metric.title} at {first:,}{until}/s, {metric.unit}", *figures
+def _how_far(standing: Standing, name: str) -> tuple[bool, list[float], str]:
+    """Return a key that sorts those first that are ranked and go furthest."""
+    reached = [-_within(standing, name, limit_ms)[0] for limit_ms in LIMITS_MS]
+    return name not in standing.samples.ranked, reached, name
 
 
-def _at_rate(standing: Standing, name: str, metric: Metric, per_s: float) -> str:
-    """Return a figure at a rate, or those at the nearest rates below and above it."""
+def _within(standing: Standing, name: str, limit_ms: float) -> tuple[float, str]:
+    """Return the highest rate that an engine held within a limit in most runs, and as a text with
+    the rates at which runs missed it and, without a search, the next rate that was tried; 0 if it
+    held none. A search does not count if most windows at a lower rate were above the limit."""
+    metric = sustained(limit_ms)
+    found = standing.estimate(name, metric, None)
+    windows = sorted(_windows(standing, name, limit_ms))
+    tried = list(takewhile(lambda each: 2 * each[1].count(False) <= len(each[1]), windows))
+    brief = max((rate for rate, within in tried if 2 * sum(within) > len(within)), default=0.0)
+    above = next((rate for rate, _ in windows[len(tried) :]), math.inf)
+    is_found = found is not None and found.mean < above
+    highest = found.mean if found and is_found else brief
+    if not highest:
+        none = BELOW_SEARCH if standing.is_below_search(name, metric) else NONE_HELD
+        return 0.0, none if windows else NOT_MEASURED
+    further = next((rate for rate, _ in windows if rate > highest), None)
+    until = f"to {significant(further)}" if further else "or more"
+    missed = [
+        f"{within.count(False)} of {len(within)} runs at {significant(rate)}/s"
+        for rate, within in windows
+        if rate <= highest and not all(within)
+    ]
+    facts = (
+        f"missed in {', '.join(missed)}" if missed else "",
+        f"met up to {significant(brief)}/s in shorter windows" if brief > FURTHER * highest else "",
+        f"{_brief(metric, found)}/s in a search" if found and not is_found else "",
+    )
+    text = _brief(metric, found) if is_found else f"{significant(highest)} {until}"
+    return highest, f"{text} ({', '.join(filter(None, facts))})" if any(facts) else text
+
+
+def _answers_and_recovery(standing: Standing, result: EngineResult) -> str:
+    """Return how many views were right, and how an engine recovered from kills."""
+    name = name_of(result)
+    seconds = standing.estimate(name, NORMAL_AFTER, None)
+    if not seconds:
+        return f"{answers_of(result)}; not killed"
+    twice = standing.estimate(name, COUNTED_TWICE, None)
+    counted = significant(twice.mean) if twice and twice.mean else ""
+    facts = (
+        answers_of(result),
+        counted and f"{counted} events counted twice by a kill",
+        f"normal in {format_estimate(NORMAL_AFTER, seconds)} s"
+        f" {standing.before_the_kill(name, is_brief=True)}".strip(),
+    )
+    return "; ".join(filter(None, facts))
+
+
+def _until_full(standing: Standing, name: str) -> str:
+    """Return after how many events the heap is full, with the time that this takes at
+    FULL_AT_PER_S."""
+    minutes = standing.estimate(name, MEMORY_FULL_AFTER, None)
+    capacity = standing.estimate(name, CAPACITY, None)
+    if not minutes or math.isinf(minutes.mean):
+        return "never" if minutes else NOT_MEASURED
+    if not capacity:
+        return f"{format_estimate(MEMORY_FULL_AFTER, minutes)} min at {HALF}"
+    events = capacity.mean / 2 * 60 * minutes.mean
+    return (
+        f"{sign_of(minutes)}{significant(events / 1e6, 2)} million events"
+        f" ({significant(events / FULL_AT_PER_S / 60, 2)} min at {FULL_AT_PER_S:,}/s)"
+    )
+
+
+def _at_rates(standing: Standing, links: Mapping[str, str]) -> str:
+    """Return a table of the view lag and the cost of each engine at those RATES at which any was
+    measured; empty if none was."""
+    at = {per_s: [_at_rate(standing, name, per_s) for name in links] for per_s in RATES}
+    shown = {per_s: cells for per_s, cells in at.items() if {*cells} - {NOT_MEASURED, ABOVE}}
+    columns = [(f"{per_s:,}/s", *cells) for per_s, cells in shown.items()]
+    what = " / ".join(f"{metric.title}, {metric.unit}" for metric in AT_RATES)
+    heading, *rows = zip((f"{what}, at or near", *links.values()), *columns, strict=True)
+    return f"\n{markdown_table(heading, rows)}" if columns else ""
+
+
+def _at_rate(standing: Standing, name: str, per_s: float) -> str:
+    """Return the figures at the nearest rates below and above one of RATES to which they are nearer
+    than to the others."""
     rates = {
         load: achieved.mean / per_s
-        for load in standing.loads_of(metric)
-        if standing.estimate(name, metric, load)
+        for load in standing.loads_of(ACHIEVED)
+        if any(standing.estimate(name, metric, load) for metric in AT_RATES)
         and (achieved := standing.estimate(name, ACHIEVED, load))
+        and min(RATES, key=lambda rate: abs(math.log(achieved.mean / rate))) == per_s
     }
-    below = [load for load, rate in rates.items() if 1 / NEAR <= rate <= 1 + RATE_TOLERANCE]
-    above = [load for load, rate in rates.items() if 1 - RATE_TOLERANCE <= rate <= NEAR]
+    below = [load for load, rate in rates.items() if rate <= 1 + RATE_TOLERANCE]
+    above = [load for load, rate in rates.items() if rate >= 1 - RATE_TOLERANCE]
     nearest = (
         max(below, key=rates.__getitem__, default=None),
         min(above, key=rates.__getitem__, default=None),
@@ -257,107 +332,26 @@ def _at_rate(standing: Standing, name: str, metric: Metric, per_s: float) -> str
     if capacity and not capacity.at_least and not above and capacity.mean < per_s:
         return ABOVE
     shown = dict.fromkeys(load for load in nearest if load)
-    return "; ".join(_at(standing, name, metric, load, per_s) for load in shown)
+    return "; ".join(_at(standing, name, load, per_s) for load in shown) or NOT_MEASURED
 
 
-def _at(standing: Standing, name: str, metric: Metric, load: Load, per_s: float) -> str:
-    """Return a figure at a load, with the rate that this was unless it is about `per_s`."""
-    text = format_estimate(metric, standing.estimate(name, metric, load))
+def _at(standing: Standing, name: str, load: Load, per_s: float) -> str:
+    """Return the figures at a load, after the rate that this was unless it is about `per_s`."""
+    text = " / ".join(_brief(metric, standing.estimate(name, metric, load)) for metric in AT_RATES)
     achieved = standing.estimate(name, ACHIEVED, load)
     if achieved and not 1 - RATE_TOLERANCE <= achieved.mean / per_s <= FURTHER:
-        text += f" at {significant(achieved.mean)}/s"
+        text = f"{significant(achieved.mean)}/s: {text}"
     idle = IDLE if name in standing.samples.idle_at(load) else ""
     return ", ".join(filter(None, (f"{text}{idle}", standing.missed(name, load))))
 
 
-def _in_short(standing: Standing, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what decides for most, with a text about all engines: how far they go within limits of
-    the view lag, what they do after a kill, and for how long they run."""
-    for limit_ms in LIMITS_MS if standing.loads_of(VIEW_LAG_P99) else ():
-        reached = {
-            name: reach
-            for name in standing.names
-            if (reach := _within(standing, name, limit_ms)) is not None
-        }
-        ranked = standing.samples.ranked
-        furthest_first = sorted(reached, key=lambda name: (name not in ranked, -reached[name][0]))
-        texts = [
-            f"{'' if name in ranked else 'not ranked: '}{links[name]} {text}"
-            for name in furthest_first
-            if (text := reached[name][1])
-        ]
-        none = [links[name] for name in reached if not reached[name][0]]
-        ends = [f"at no rate tried: {', '.join(none)}"] if none else []
-        yield f"{VIEW_LAG_P99.title} within {limit_ms / 1000:g} s", "; ".join([*texts, *ends])
-    killed = "; ".join(_after_kills(standing, links))
-    yield "after a kill", killed or "not tried; [classes](engines.md#classes) say what to expect"
-    full = [
-        f"{links[name]} {_until_full(standing, name, minutes)}"
-        for name in standing.names
-        if (minutes := standing.estimate(name, MEMORY_FULL_AFTER, None))
-    ]
-    if full:
-        yield "heap full, if it goes on growing so", "; ".join(full)
-
-
-def _within(standing: Standing, name: str, limit_ms: float) -> tuple[float, str] | None:
-    """Return the highest rate that an engine held within a limit, and as a text with the lower
-    rates at which runs missed it and, without a search, the next rate that was tried; 0 and no text
-    if it held none, None if none was tried."""
-    found = standing.estimate(name, sustained(limit_ms), None)
-    windows = sorted(_windows(standing, name, limit_ms))
-    brief = _highest_window(windows)
-    highest = found.mean if found else brief
-    if not highest:
-        return (0.0, "") if windows else None
-    missed = [
-        f"{within.count(False)} of {len(within)} runs at {significant(rate)}/s"
-        for rate, within in windows
-        if rate < highest and not all(within)
-    ]
-    further = next((rate for rate, _ in windows if rate > highest), None)
-    rate, facts = f"{significant(highest)}/s", [f"missed in {', '.join(missed)}"] * bool(missed)
-    if found:
-        text = f"up to {rate}"
-    else:
-        text = f"up to {rate}, not at {significant(further)}/s" if further else f"{rate} or more"
-        facts.insert(0, "not searched")
-    if brief > FURTHER * highest:
-        facts.append(f"met up to {significant(brief)}/s in shorter windows")
-    return highest, f"{text} ({', '.join(facts)})" if facts else text
-
-
-def _after_kills(standing: Standing, links: Mapping[str, str]) -> Iterator[str]:
-    """Yield who was killed, by what engines do then, and who was not; nothing if nobody was."""
-    killed: dict[str, list[str]] = {}
-    for result in standing.results:
-        name, kind = name_of(result), result.classes_of_run.get(AFTER_A_KILL, "unknown")
-        if seconds := standing.estimate(name, NORMAL_AFTER, None):
-            figure = f"normal in {format_estimate(NORMAL_AFTER, seconds)} s"
-            twice = standing.estimate(name, COUNTED_TWICE, None)
-            facts = (
-                answers_after_kills(result),
-                f"{significant(twice.mean)} events counted twice on average"
-                if twice and twice.mean
-                else "",
-                f"{figure} {standing.before_the_kill(name)}".strip(),
-            )
-            killed.setdefault(kind, []).append(f"{links[name]} {', '.join(filter(None, facts))}")
-    order = [*get_args(AfterAKill), "unknown"]
-    for kind in sorted(killed, key=order.index):
-        yield f"{kind}: {', '.join(killed[kind])}"
-    others = [
-        link for name, link in links.items() if not standing.estimate(name, NORMAL_AFTER, None)
-    ]
-    if killed and others:
-        yield f"not killed: {', '.join(others)}"
-
-
-def _highest_window(windows: Iterable[tuple[float, list[bool]]]) -> float:
-    """Return the highest rate at which all windows were within a limit, 0 if there is none. Rates,
-    which are sorted, do not count from the first on at which most windows were above the limit."""
-    some = takewhile(lambda each: 2 * each[1].count(True) >= len(each[1]), windows)
-    return max((rate for rate, within in some if all(within)), default=0.0)
+def _brief(metric: Metric, estimate: Estimate | None) -> str:
+    """Format an estimate without its interval, with `~` unless that is known and narrow."""
+    if not estimate:
+        return NOT_MEASURED
+    is_sure = None not in (estimate.low, estimate.high) and not estimate.is_imprecise
+    bound = "≥ " if estimate.at_least else ""
+    return f"{bound}{'' if is_sure else '~'}{metric.number(rounded(estimate.mean))}"
 
 
 def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float, list[bool]]]:
@@ -373,24 +367,6 @@ def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float
         (fmean(rate for rate, _ in windows), [within for _, within in windows])
         for windows in loads.values()
     ]
-
-
-def _until_full(standing: Standing, name: str, minutes: Estimate) -> str:
-    """Return after how many events the heap is full, with the time that this takes at
-    FULL_AT_PER_S and at half of the capacity."""
-    capacity = standing.estimate(name, CAPACITY, None)
-    if math.isinf(minutes.mean):
-        return "never"
-    text = f"{format_estimate(MEMORY_FULL_AFTER, minutes)} min"
-    if not capacity:
-        return f"after {text} at {HALF}"
-    half_per_s = capacity.mean / 2
-    events = half_per_s * 60 * minutes.mean
-    return (
-        f"after {significant(events / 1e6, 2)} million events"
-        f" ({significant(events / FULL_AT_PER_S / 60, 2)} min at {FULL_AT_PER_S:,}/s,"
-        f" {text} at {significant(half_per_s)}/s)"
-    )
 
 
 def _by_query(family: Sequence[Standing]) -> str:
@@ -412,7 +388,7 @@ def _by_query(family: Sequence[Standing]) -> str:
     if not any(claim.is_decided for claim in claimed):
         facts.append(f"No difference is claimed: {', '.join(dict.fromkeys(reasons))}.")
     if not any(result.variant for place in family for result in place.results):
-        facts.append("No engine is tuned here: see 4 above.")
+        facts.append("No engine is tuned: see 5 above.")
     remark = f"\n{' '.join(facts)}\n" if facts else ""
     return f"\n## {family[0].heading}\n{remark}\n{markdown_table(heading, rows)}"
 

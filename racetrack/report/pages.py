@@ -27,9 +27,7 @@ from racetrack.report.standings import (
     read_results,
     standings,
 )
-from racetrack.results.classes import TITLES, differing
 from racetrack.results.json_file import write_whole
-from racetrack.results.published import EngineResult
 
 INTRODUCTION = """# Results
 
@@ -175,7 +173,7 @@ def _matrix(standing: Standing, root: str) -> str:
             result.version,
             *figures,
             answers_of(result),
-            _class(standing, result),
+            standing.class_of(result),
         )
         rows.append(row)
     return markdown_table(headings, rows)
@@ -216,9 +214,3 @@ def _figure(standing: Standing, name: str, metric: Metric, load: Load | None) ->
         return ""
     missed = standing.missed(name, load)
     return f"{text}; {missed}" if missed else text
-
-
-def _class(standing: Standing, result: EngineResult) -> str:
-    """Return the classes of a result in which results differ; all if they do not."""
-    keys = differing(standing.samples.classes.values()) or TITLES
-    return "; ".join(filter(None, map(result.classes_of_run.get, keys)))

@@ -14,7 +14,7 @@ from racetrack.analysis.claims import Claim, Estimate, Key, Samples, claims, est
 from racetrack.analysis.table import Load, Place, Row, rows_of_result
 from racetrack.errors import UsageError
 from racetrack.metrics import Metric, significant
-from racetrack.results.classes import TITLES
+from racetrack.results.classes import TITLES, differing
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import read_record
 from racetrack.results.published import FAULTY, EngineResult, slug_of_place
@@ -161,11 +161,11 @@ class Standing:
 
     def before_the_kill(self, name: str, *, is_brief: bool = False) -> str:
         """Return after how many events the kills came whose recovery time is known, and how many
-        kills have none; unless brief, also at what rate and why. Return an empty text if there is
-        no such time, or the events are unknown."""
+        these are, unless all; unless brief, also at what rate, and why others have none. Return an
+        empty text if there is no such time, or the events are unknown."""
         kills = [row for row in self.rows if row.variant == name and row.is_recovery]
         timed = [row.values for row in kills if metrics.NORMAL_AFTER.key in row.values]
-        without = [row.remark for row in kills if metrics.NORMAL_AFTER.key not in row.values]
+        others = [row.remark for row in kills if metrics.NORMAL_AFTER.key not in row.values]
         counted, rates = (
             [values[metric.key] for values in timed if metric.key in values]
             for metric in (metrics.COUNTED_BEFORE, metrics.RATE_AT_FAULT)
@@ -175,10 +175,10 @@ class Standing:
         facts = [f"after {significant(fmean(counted))} events"]
         if rates and not is_brief:
             facts.append(f"at {significant(fmean(rates))}/s")
-        if without:
-            such = "" if len({*without}) == 1 else "such as: "
-            why = "" if is_brief else f" ({such}{without[0]})"
-            facts.append(f"without {len(without)} of {len(kills)} kills{why}")
+        if others:
+            such = "" if len({*others}) == 1 else ", such as"
+            why = "" if is_brief else f" (not of others{such}: {others[0]})"
+            facts.append(f"known of {len(timed)} of {len(kills)} kills{why}")
         return ", ".join(facts)
 
     def is_below_search(self, name: str, metric: Metric) -> bool:
@@ -205,6 +205,11 @@ class Standing:
         if not self.samples.is_held((name, metric.key, load)):
             return self.missed(name, load)
         return "" if estimate.is_resolved else f"not resolved: {estimate.why_not}"
+
+    def class_of(self, result: EngineResult) -> str:
+        """Return the classes of a result in which results differ; all if they do not."""
+        keys = differing(self.samples.classes.values()) or TITLES
+        return "; ".join(filter(None, map(result.classes_of_run.get, keys)))
 
     def leaders(self, column: Column, among: Collection[str]) -> tuple[str, ...]:
         """Return the best of some results in a column, and all from which no difference is claimed
