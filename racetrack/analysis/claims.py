@@ -226,9 +226,11 @@ def claims(
     highest rate that all of them held and that is at least LEAST_SHARE of each capacity; and at the
     highest shares of their own capacities up to RANKED_SHARE that all, and that several of them,
     held. A load is held if it was in most runs; figures are those of all runs. Recoveries are
-    compared among those whose views were right afterwards. A single run is compared only if there
-    are not two variants with more. Some figures are compared only between variants of one class
-    (`Metric.alike`). With `baseline`, each variant is only compared with that one.
+    compared among those whose views were right afterwards. A variant with fewer than half of the
+    runs that two others have, or with a single run where two have more, is not compared: each
+    further comparison asks more evidence of all others. Some figures are compared only between
+    variants of one class (`Metric.alike`). With `baseline`, each variant is only compared with that
+    one.
 
     One call is one family of Holm's procedure.
     """
@@ -453,9 +455,7 @@ class Samples:
             for key in keys
             if key in self.by_key and self._has_place(key) and not self.is_wrong(key)
         }
-        # No difference from a single run can be claimed: it would always tie with the best.
-        repeated = {name: estimate for name, estimate in known.items() if estimate.n > 1}
-        known = repeated if len(repeated) > 1 else known
+        known = _measured_often(known)
         sign = -1 if metric.better == "more" else 1
         order = tuple(sorted(known, key=lambda name: (sign * known[name].mean, name)))
         pairs = {
@@ -616,6 +616,13 @@ def _exceeds(ratio: float, freedom: int, of_other: int) -> bool:
 def is_resolved(ratio: Ratio) -> bool:
     """Return whether the repeats resolve the interval of a ratio."""
     return None not in (ratio.low, ratio.high) and ratio.high <= WIDEST * ratio.low  # type: ignore[operator]
+
+
+def _measured_often(known: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Return the estimates of the variants that are compared with each other; see `claims`."""
+    _, second, *_ = (*sorted((estimate.n for estimate in known.values()), reverse=True), 1, 1)
+    least = max(min(second, 2), math.ceil(second / 2))
+    return {name: estimate for name, estimate in known.items() if estimate.n >= least}
 
 
 def _resolved(estimate: Estimate, interval: Summary | None, why_wide: str) -> Estimate:

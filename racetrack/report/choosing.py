@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from statistics import fmean
 
-from racetrack.analysis.claims import Claim, Estimate, WhyNot
+from racetrack.analysis.claims import Claim, Estimate
 from racetrack.analysis.table import Load
 from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.metrics import (
@@ -78,7 +78,7 @@ above it at the second. “~”: interval over ± 15 %, or unknown. “≥”: s
 was the limit; of a recovery time: the lag was not normal yet (2 s, or that before the kill) at the
 end. “†”: below 10 % of capacity, where timers decide more than work.
 """
-NO_RESULTS = " (no results yet)"
+NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Rates at or near which engines are shown. A rate that was asked for is reached within
 # RATE_TOLERANCE.
@@ -188,7 +188,7 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
     for name in standing.samples.ranked:
         is_alike = standing.samples.classes[name].get(claim.metric.alike) in alike
         if name not in claim.order and is_alike:
-            reason = standing.why_not_compared(name, claim.metric, claim.load) or WhyNot.ONE_RUN
+            reason = standing.why_not_compared(name, claim.metric, claim.load) or FEWER_RUNS
             if reason != NOT_MEASURED:
                 reasons.setdefault(reason, []).append(links[name])
     return "".join(f"; {reason}: {', '.join(those)}" for reason, those in reasons.items())
@@ -290,8 +290,11 @@ def _until_full(standing: Standing, name: str) -> str:
     FULL_AT_PER_S."""
     minutes = standing.estimate(name, MEMORY_FULL_AFTER, None)
     capacity = standing.estimate(name, CAPACITY, None)
-    if not minutes or math.isinf(minutes.mean):
-        return "never" if minutes else NOT_MEASURED
+    if not minutes:
+        return NOT_MEASURED
+    if math.isinf(minutes.mean):
+        some = f" in {minutes.at_limit} of {minutes.n} runs" if minutes.at_limit < minutes.n else ""
+        return f"never{some}"
     if not capacity:
         return f"{format_estimate(MEMORY_FULL_AFTER, minutes)} min at {HALF}"
     events = capacity.mean / 2 * 60 * minutes.mean

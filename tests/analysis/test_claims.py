@@ -273,6 +273,15 @@ def test_one_run_is_not_compared_where_others_were_repeated_and_limits_no_load()
     assert Load(60_000) in {each.load for each in claims([*repeated, *one])}
 
 
+def test_who_has_less_than_half_of_the_runs_of_two_others_is_not_compared() -> None:
+    rng = default_rng(1)
+    often = [*rows_of(rng, "a", repeats=5), *rows_of(rng, "b", {"capacity_per_s": 2}, repeats=5)]
+    seldom = rows_of(rng, "c", {"capacity_per_s": 3}, repeats=2)
+    assert claim([*often, *seldom], CAPACITY).order == ("b", "a")
+    half = rows_of(rng, "c", {"capacity_per_s": 3}, repeats=3)
+    assert claim([*often, *half], CAPACITY).order == ("c", "b", "a")
+
+
 def test_a_void_window_is_not_compared() -> None:
     rng = default_rng(1)
     clear = rows_of(rng, "b", {"capacity_per_s": 3})

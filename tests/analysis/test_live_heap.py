@@ -15,6 +15,7 @@ from racetrack.analysis.live_heap import LiveHeap, full_after_min
         (LiveHeap(500_000, 0.3), LiveHeap(1_500_000, 0.4), 0.6, 1_000, 50),
         (LiveHeap(0, 0.3), LiveHeap(1_000_000, 0.304), 0.6, 1_000, math.inf),
         (LiveHeap(0, 0.3), LiveHeap(1_000_000, 0.2), 0.6, 1_000, math.inf),
+        (LiveHeap(0, 0.3), LiveHeap(1_000_000, 0.32), 0.6, 1_000, None),
         (LiveHeap(7, 0.3), LiveHeap(7, 0.4), 0.6, 1_000, None),
         (LiveHeap(0, 0.7), LiveHeap(1_000_000, 0.8), 0.6, 1_000, 0),
     ],
