@@ -53,18 +53,20 @@ workload is shown on the machine measured last.
    seconds{ads}; of [nexmark](nexmark.md), take the query.
 2. **Look at the [classes](engines.md#classes)**: engines of different ones do different work. One
    that reads all input again after a [kill](faults.md) takes longer the more there is, and Kafka
-   must still have it.
+   must still have it. Deephaven alone restarts from a
+   [class archive](faults.md#comparing-recovery).
 3. **See when the heap is full**: then the engine ends. Deephaven and Flink keep what they need for
-   their views there, on a third of the machine's memory; Kafka Streams on disk, as Flink may
-   (`FLINK_STATE_BACKEND`); Pathway in other memory.
+   their views there, on a third of the machine's memory; Kafka Streams and Spark on disk, as Flink
+   may (`FLINK_STATE_BACKEND`); Pathway in other memory.
 4. **Compare at your rate**, in the second table: 50 % of capacity is another rate for each engine.
    Engines had one core, so [measure on your machine](../README.md#run-it) first.
-5. **Tuned is not always fresher**: [it](../CONTRIBUTING.md#tune-an-engine) changes Deephaven's
-   views every 0.1 s instead of every second, but Flink's and Pathway's once a second, so their p99
-   is hardly within 1 s.
-6. **Shares of capacity are measured after saturation**, which fills the heap. So Flink collected
-   garbage for up to 7 s at low loads, and missed some; Pathway used more CPU time. Only Deephaven
-   was on fresh stacks: its heap had no room left.
+5. **Timers decide freshness**: Deephaven changes its views once a second ([tuned](tuning.md): every
+   0.1 s), Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second. So
+   p99 is hardly within 1 s there.
+6. **Shares of capacity are measured after saturation**, which fills the heap: Flink collected
+   garbage for up to 7 s at low loads, and missed some; Pathway used more CPU time. What had no room
+   left is from fresh stacks: all loads of Deephaven, but of Flink only some, such as 80 %, which so
+   looks fresher than 50 %.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
 time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
@@ -78,6 +80,7 @@ above it at the second. “~”: interval over ± 15 %, or unknown. “≥”: s
 was the limit; of a recovery time: the lag was not normal yet (2 s, or that before the kill) at the
 end. “†”: below 10 % of capacity, where timers decide more than work.
 """
+TUNED = "tuned"  # what names of tuned variants begin with
 NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Rates at or near which engines are shown. A rate that was asked for is reached within
@@ -149,7 +152,12 @@ def _answers(standing: Standing, links: Mapping[str, str]) -> str:
         for claim in claims
         if not claim.is_decided
     ]
-    return f"{table}\nNot decided: which engine {'; '.join(others)}.\n" if others else table
+    across = dict.fromkeys(title for claim in decided for title in claim.across)
+    remarks = (
+        f"Compared across classes: {', '.join(across)}." if across else "",
+        f"Not decided: which engine {'; '.join(others)}." if others else "",
+    )
+    return table + "".join(f"\n{remark}\n" for remark in remarks if remark)
 
 
 def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
@@ -174,7 +182,9 @@ def _reasons(claim: Claim) -> Iterable[str]:
 def _question(standing: Standing, claim: Claim) -> str:
     """Return what engine a claim asks for; of recoveries, with the faults."""
     if claim.metric == NORMAL_AFTER:
-        faults = dict.fromkeys(row.window for row in standing.rows if row.is_recovery)
+        # Without the load, a share of what a scout counted: the rate stands beside the figure.
+        windows = (row.window for row in standing.rows if row.is_recovery)
+        faults = dict.fromkeys(window.partition(" at ")[0] for window in windows)
         return f"{claim.metric.best} from {', '.join(faults)}"
     at = f" at {claim.load}" if claim.load else ""
     own = ", at different rates" if claim.load and claim.load.share else ""
@@ -189,7 +199,7 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
         is_alike = standing.samples.classes[name].get(claim.metric.alike) in alike
         if name not in claim.order and is_alike:
             reason = standing.why_not_compared(name, claim.metric, claim.load) or FEWER_RUNS
-            if reason != NOT_MEASURED:
+            if claim.load or reason != NOT_MEASURED:
                 reasons.setdefault(reason, []).append(links[name])
     return "".join(f"; {reason}: {', '.join(those)}" for reason, those in reasons.items())
 
@@ -228,7 +238,11 @@ def _overview(standing: Standing, links: Mapping[str, str]) -> str:
         )
         for name, link in links.items()
     ]
-    return f"\n{markdown_table(heading, rows)}"
+    engines = dict.fromkeys(result.title for result in standing.results)
+    tuned = {result.title for result in standing.results if result.variant.startswith(TUNED)}
+    others = [title for title in engines if title not in tuned]
+    remark = f"\nNot tuned: {', '.join(others)}.\n" if tuned and others else ""
+    return f"\n{markdown_table(heading, rows)}{remark}"
 
 
 def _how_far(standing: Standing, name: str) -> tuple[bool, list[float], str]:
@@ -275,10 +289,10 @@ def _answers_and_recovery(standing: Standing, result: EngineResult) -> str:
     if not seconds:
         return f"{answers_of(result)}; not killed"
     twice = standing.estimate(name, COUNTED_TWICE, None)
-    counted = significant(twice.mean) if twice and twice.mean else ""
+    counted = [significant(each) for each in sorted(twice.values)] if twice and twice.mean else []
     facts = (
         answers_of(result),
-        counted and f"{counted} events counted twice by a kill",
+        f"{counted[0]} to {counted[-1]} events counted twice" if counted else "",
         f"normal in {format_estimate(NORMAL_AFTER, seconds)} s"
         f" {standing.before_the_kill(name, is_brief=True)}".strip(),
     )
@@ -293,8 +307,7 @@ def _until_full(standing: Standing, name: str) -> str:
     if not minutes:
         return NOT_MEASURED
     if math.isinf(minutes.mean):
-        some = f" in {minutes.at_limit} of {minutes.n} runs" if minutes.at_limit < minutes.n else ""
-        return f"never{some}"
+        return format_estimate(MEMORY_FULL_AFTER, minutes)
     if not capacity:
         return f"{format_estimate(MEMORY_FULL_AFTER, minutes)} min at {HALF}"
     events = capacity.mean / 2 * 60 * minutes.mean

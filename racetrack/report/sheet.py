@@ -317,7 +317,8 @@ def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
         return ABOUT_0
     mean = f"{sign_of(estimate)}{metric.number(rounded(estimate.mean))}"
     if estimate.at_limit or (estimate.n == 1 and None in (estimate.low, estimate.high)):
-        return mean
+        is_sometimes = math.isinf(estimate.mean) and estimate.at_limit < estimate.n
+        return f"{mean} in {estimate.at_limit} of {estimate.n} runs" if is_sometimes else mean
     if estimate.low is None or estimate.high is None:
         why = "" if estimate.why_not == WhyNot.MORE_REPEATS else f": {estimate.why_not}"
         return f"{mean} ({NOT_RESOLVED}{why})"

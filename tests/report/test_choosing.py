@@ -227,7 +227,7 @@ def test_who_recovers_with_wrong_views_is_not_compared() -> None:
         kills = [{**window, "figures": figures, "window": KILL} for window in whole]
         results.append(result(engine, windows=[*engine.windows(), *kills]))
     page = choosing_page(standings(results), "../results", {})
-    row = answers_of(page)[f"recovers fastest from {KILL}"]
+    row = answers_of(page)["recovers fastest from kill:engine@500k events"]
     assert row.startswith("**[Steady Stream][1]** (40.0 s); ")
     assert row.endswith(", [Slow][3] (60.0 s); views were wrong: [Swift <b>&][2]")
 
