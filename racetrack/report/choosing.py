@@ -81,6 +81,7 @@ was the limit; of a recovery time: the lag was not normal yet (2 s, or that befo
 end. “†”: below 10 % of capacity, where timers decide more than work.
 """
 TUNED = "tuned"  # what names of tuned variants begin with
+QUICK = " --quick"  # in commands that made short runs
 NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Rates at or near which engines are shown. A rate that was asked for is reached within
@@ -157,7 +158,11 @@ def _answers(standing: Standing, links: Mapping[str, str]) -> str:
         f"Compared across classes: {', '.join(across)}." if across else "",
         f"Not decided: which engine {'; '.join(others)}." if others else "",
     )
-    return table + "".join(f"\n{remark}\n" for remark in remarks if remark)
+    return table + _paragraphs(remarks)
+
+
+def _paragraphs(texts: Iterable[str]) -> str:
+    return "".join(f"\n{text}\n" for text in texts if text)
 
 
 def _answer(standing: Standing, claim: Claim, links: Mapping[str, str]) -> str:
@@ -238,11 +243,14 @@ def _overview(standing: Standing, links: Mapping[str, str]) -> str:
         )
         for name, link in links.items()
     ]
-    engines = dict.fromkeys(result.title for result in standing.results)
     tuned = {result.title for result in standing.results if result.variant.startswith(TUNED)}
-    others = [title for title in engines if title not in tuned]
-    remark = f"\nNot tuned: {', '.join(others)}.\n" if tuned and others else ""
-    return f"\n{markdown_table(heading, rows)}{remark}"
+    others = dict.fromkeys(r.title for r in standing.results if tuned and r.title not in tuned)
+    brief = [name for name in links if any(QUICK in each for each in of_name[name].commands)]
+    remarks = (
+        f"Not tuned: {', '.join(others)}." if others else "",
+        f"From short runs, soon after the start: {', '.join(brief)}." if brief else "",
+    )
+    return f"\n{markdown_table(heading, rows)}{_paragraphs(remarks)}"
 
 
 def _how_far(standing: Standing, name: str) -> tuple[bool, list[float], str]:

@@ -279,6 +279,15 @@ def test_engines_of_different_classes_are_told_apart() -> None:
     }
 
 
+def test_who_is_not_tuned_or_was_measured_briefly_is_named() -> None:
+    quick = {"commands": ["./race compare swift --quick"]}
+    page = page_of(STEADY, SWIFT, **quick)
+    assert "\nFrom short runs, soon after the start: Swift <b>&.\n" in page
+    assert "Not tuned" not in page
+    assert "\nNot tuned: Steady Stream.\n" in page_of(STEADY, SWIFT, variant="tuned")
+    assert "short runs" not in page_of(STEADY, SWIFT)
+
+
 def test_each_query_has_a_row_with_who_is_best_in_bold() -> None:
     places = standings(
         [result(of, workload=f"nexmark {q}") for of in (STEADY, SWIFT) for q in ("q16", "q9")]
