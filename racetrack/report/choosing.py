@@ -92,6 +92,7 @@ IDLE = " †"  # the load is below LEAST_SHARE of its capacity
 ABOVE, NONE_HELD = "above capacity", "none that was tried"
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FULL_AT_PER_S = 10_000  # at which the time is shown after which a heap is full
+FEW = 3  # engines that are named for one reason; of more, the number
 FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
 
 
@@ -206,7 +207,11 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
             reason = standing.why_not_compared(name, claim.metric, claim.load) or FEWER_RUNS
             if claim.load or reason != NOT_MEASURED:
                 reasons.setdefault(reason, []).append(links[name])
-    return "".join(f"; {reason}: {', '.join(those)}" for reason, those in reasons.items())
+    few = {
+        reason: ", ".join(those) if len(those) <= FEW else f"{len(those)} engines"
+        for reason, those in reasons.items()
+    }
+    return "".join(f"; {reason}: {those}" for reason, those in few.items())
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
