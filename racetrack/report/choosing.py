@@ -7,7 +7,6 @@ than fast, comes from their classes.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
-from statistics import fmean
 
 from racetrack.analysis.claims import Claim, Estimate
 from racetrack.analysis.table import Load
@@ -75,10 +74,11 @@ processes while input always waits. A load is held if the engine is not seen to 
 (search: 90 s) and its p99 stays within 5 s.
 
 Engines in **bold** are better than all others compared, by
-[one rule](compare.md#when-engines-differ). “16,300 to 27,500”: within the limit at the first rate,
-above it at the second. “~”: interval over ± 15 %, or unknown. “≥”: something other than the engine
-was the limit; of a recovery time: the lag was not normal yet (2 s, or that before the kill) at the
-end. “†”: below 10 % of capacity, where timers decide more than work.
+[one rule](compare.md#when-engines-differ); ratios are of the repeats that both have. “16,300 to
+27,500”: within the limit at the first rate, above it or behind at the second. “~”: interval over
+± 15 %, or unknown. “≥”: something other than the engine was the limit; of a recovery time: the lag
+was not normal yet (2 s, or that before the kill) at the end. “†”: below 10 % of capacity, where
+timers decide more than work.
 """
 TUNED = "tuned"  # what names of tuned variants begin with
 QUICK = " --quick"  # in commands that made short runs
@@ -86,7 +86,7 @@ NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Rates at or near which engines are shown. A rate that was asked for is reached within
 # RATE_TOLERANCE.
-RATES = (1_000, 5_000, 20_000, 100_000, 500_000)
+RATES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)
 IDLE = " †"  # the load is below LEAST_SHARE of its capacity
 ABOVE, NONE_HELD = "above capacity", "none that was tried"
@@ -326,7 +326,7 @@ def _until_full(standing: Standing, name: str) -> str:
     events = capacity.mean / 2 * 60 * minutes.mean
     return (
         f"{sign_of(minutes)}{significant(events / 1e6, 2)} million events"
-        f" ({significant(events / FULL_AT_PER_S / 60, 2)} min at {FULL_AT_PER_S:,}/s)"
+        f" ({events / FULL_AT_PER_S / 60:,.0f} min at {FULL_AT_PER_S:,}/s)"
     )
 
 
@@ -343,23 +343,28 @@ def _at_rates(standing: Standing, links: Mapping[str, str]) -> str:
 
 def _at_rate(standing: Standing, name: str, per_s: float) -> str:
     """Return the figures at the nearest rates below and above one of RATES to which they are nearer
-    than to the others."""
-    rates = {
-        load: achieved.mean / per_s
+    than to the others. A share of the capacity is left out where a rate is as near."""
+    achieved = {
+        load: estimate.mean
         for load in standing.loads_of(ACHIEVED)
         if any(standing.estimate(name, metric, load) for metric in AT_RATES)
-        and (achieved := standing.estimate(name, ACHIEVED, load))
-        and min(RATES, key=lambda rate: abs(math.log(achieved.mean / rate))) == per_s
+        and (estimate := standing.estimate(name, ACHIEVED, load))
     }
+    rates = {
+        load: mean / per_s
+        for load, mean in achieved.items()
+        if min(RATES, key=lambda rate: abs(math.log(mean / rate))) == per_s
+        and not (load.share and any(_is_about(mean, achieved[a]) for a in achieved if not a.share))
+    }
+    capacity = standing.estimate(name, CAPACITY, None)
+    if not rates and capacity and not capacity.at_least and capacity.mean < per_s:
+        return ABOVE
     below = [load for load, rate in rates.items() if rate <= 1 + RATE_TOLERANCE]
     above = [load for load, rate in rates.items() if rate >= 1 - RATE_TOLERANCE]
     nearest = (
         max(below, key=rates.__getitem__, default=None),
         min(above, key=rates.__getitem__, default=None),
     )
-    capacity = standing.estimate(name, CAPACITY, None)
-    if capacity and not capacity.at_least and not above and capacity.mean < per_s:
-        return ABOVE
     shown = dict.fromkeys(load for load in nearest if load)
     return "; ".join(_at(standing, name, load, per_s) for load in shown) or NOT_MEASURED
 
@@ -368,10 +373,14 @@ def _at(standing: Standing, name: str, load: Load, per_s: float) -> str:
     """Return the figures at a load, after the rate that this was unless it is about `per_s`."""
     text = " / ".join(_brief(metric, standing.estimate(name, metric, load)) for metric in AT_RATES)
     achieved = standing.estimate(name, ACHIEVED, load)
-    if achieved and not 1 - RATE_TOLERANCE <= achieved.mean / per_s <= FURTHER:
+    if achieved and not _is_about(achieved.mean, per_s):
         text = f"{significant(achieved.mean)}/s: {text}"
     idle = IDLE if name in standing.samples.idle_at(load) else ""
     return ", ".join(filter(None, (f"{text}{idle}", standing.missed(name, load))))
+
+
+def _is_about(rate: float, per_s: float) -> bool:
+    return 1 - RATE_TOLERANCE <= rate / per_s <= FURTHER
 
 
 def _brief(metric: Metric, estimate: Estimate | None) -> str:
@@ -386,16 +395,14 @@ def _brief(metric: Metric, estimate: Estimate | None) -> str:
 def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float, list[bool]]]:
     """Return the mean rates at which an engine was measured, each with whether it held the load
     within a limit of the view lag in each window."""
-    loads: dict[Load, list[tuple[float, bool]]] = {}
+    loads: dict[Load, list[bool]] = {}
     for row in standing.rows:
-        rate, lag_ms = row.values.get(ACHIEVED.key), row.values.get(VIEW_LAG_P99.key)
-        if row.variant == name and row.load and rate is not None and lag_ms is not None:
+        lag_ms = row.values.get(VIEW_LAG_P99.key)
+        if row.variant == name and row.load and lag_ms is not None:
             within = row.held and lag_ms <= limit_ms
-            loads.setdefault(row.load.asked, []).append((rate, within))
-    return [
-        (fmean(rate for rate, _ in windows), [within for _, within in windows])
-        for windows in loads.values()
-    ]
+            loads.setdefault(row.load.asked, []).append(within)
+    rates = ((standing.estimate(name, ACHIEVED, load), windows) for load, windows in loads.items())
+    return [(rate.mean, windows) for rate, windows in rates if rate]
 
 
 def _by_query(family: Sequence[Standing]) -> str:

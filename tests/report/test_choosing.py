@@ -95,18 +95,35 @@ def test_engines_are_shown_at_a_rate_or_at_the_nearest_that_were_measured() -> N
     assert rows == {
         "Steady Stream": {
             "1,000/s": "900/s: 333 / 80.0",
-            "5,000/s": "4,500/s: 600 / 80.0; 7,200/s: 1,500 / 80.0",
+            "3,000/s": "2,250/s: 400 / 80.0; 4,500/s: 600 / 80.0",
+            "10,000/s": "8,550/s: 6,000 / 80.0, not held in 3 of 3 runs",
         },
         "Swift <b>&": {
             "1,000/s": "750/s: 120 / 40.0; 1,500/s: 180 / 40.0, fell behind in 3 of 3 runs",
-            "5,000/s": "above capacity",
+            "3,000/s": "2,850/s: 1,800 / 40.0",
+            "10,000/s": "above capacity",
         },
     }
 
 
 def test_a_figure_without_a_narrow_interval_is_marked() -> None:
     rows = table_of(page_of(replace(STEADY, repeats=1), SWIFT), AT_RATES)
-    assert rows["Steady Stream"]["5,000/s"].startswith("4,460/s: ~594 / ~79.2; ")
+    assert rows["Steady Stream"]["1,000/s"] == "891/s: ~330 / ~79.2"
+
+
+def test_a_rate_is_shown_rather_than_a_share_of_capacity_that_is_about_the_same() -> None:
+    shares = [window for window in SWIFT.windows() if window.get("share") == 0.25]
+    alike = [
+        {
+            **window,
+            "share": None,
+            "per_s": 750,
+            "figures": {**window["figures"], "view_lag_p99_ms": 99},
+        }
+        for window in shares
+    ]
+    rows = table_of(page_of(STEADY, SWIFT, windows=[*SWIFT.windows(), *alike]), AT_RATES)
+    assert rows["Swift <b>&"]["1,000/s"] == "750/s: 99 / 40.0; 1,500/s: 180 / 40.0"
 
 
 def test_runs_at_lower_rates_above_the_limit_are_counted() -> None:
