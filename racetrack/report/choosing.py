@@ -93,7 +93,7 @@ ABOVE, NONE_HELD = "above capacity", "none that was tried"
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FULL_AT_PER_S = 10_000  # at which the time is shown after which a heap is full
 FEW = 3  # engines that are named for one reason; of more, the number
-FURTHER = 1.1  # a window is named beside a search if its rate was so many times higher
+FURTHER = 1.1  # rates that differ by a lower factor are about the same
 
 
 def choosing_page(ranked_places: Sequence[Standing], root: str, engines: Mapping[str, str]) -> str:
@@ -350,11 +350,12 @@ def _at_rate(standing: Standing, name: str, per_s: float) -> str:
         if any(standing.estimate(name, metric, load) for metric in AT_RATES)
         and (estimate := standing.estimate(name, ACHIEVED, load))
     }
+    asked = [mean for load, mean in achieved.items() if not load.share]
     rates = {
         load: mean / per_s
         for load, mean in achieved.items()
         if min(RATES, key=lambda rate: abs(math.log(mean / rate))) == per_s
-        and not (load.share and any(_is_about(mean, achieved[a]) for a in achieved if not a.share))
+        and not (load.share and any(1 / FURTHER <= mean / rate <= FURTHER for rate in asked))
     }
     capacity = standing.estimate(name, CAPACITY, None)
     if not rates and capacity and not capacity.at_least and capacity.mean < per_s:
@@ -373,14 +374,10 @@ def _at(standing: Standing, name: str, load: Load, per_s: float) -> str:
     """Return the figures at a load, after the rate that this was unless it is about `per_s`."""
     text = " / ".join(_brief(metric, standing.estimate(name, metric, load)) for metric in AT_RATES)
     achieved = standing.estimate(name, ACHIEVED, load)
-    if achieved and not _is_about(achieved.mean, per_s):
+    if achieved and not 1 - RATE_TOLERANCE <= achieved.mean / per_s <= FURTHER:
         text = f"{significant(achieved.mean)}/s: {text}"
     idle = IDLE if name in standing.samples.idle_at(load) else ""
     return ", ".join(filter(None, (f"{text}{idle}", standing.missed(name, load))))
-
-
-def _is_about(rate: float, per_s: float) -> bool:
-    return 1 - RATE_TOLERANCE <= rate / per_s <= FURTHER
 
 
 def _brief(metric: Metric, estimate: Estimate | None) -> str:
