@@ -237,7 +237,8 @@ def _overview(standing: Standing, links: Mapping[str, str]) -> str:
     of_name = {name_of(result): result for result in standing.results}
     ranked = standing.samples.ranked
     limits = (f"{VIEW_LAG_P99.title} within {ms / 1000:g} s up to, /s" for ms in LIMITS_MS)
-    heading = ("engine", *limits, "answers, and recovery from a kill", "heap full after", "class")
+    full = MEMORY_FULL_AFTER.title
+    heading = ("engine", *limits, "answers, and recovery from a kill", full, "class")
     rows = [
         (
             f"{link}{'' if name in ranked else ' (not ranked)'}",
