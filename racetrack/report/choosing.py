@@ -25,7 +25,13 @@ from racetrack.metrics import (
     sustained,
 )
 from racetrack.report.render import markdown_table
-from racetrack.report.sheet import NOT_RESOLVED, format_estimate, format_factor, sign_of
+from racetrack.report.sheet import (
+    NOT_RESOLVED,
+    classes_compared,
+    format_estimate,
+    format_factor,
+    sign_of,
+)
 from racetrack.report.standings import (
     BELOW_SEARCH,
     HALF,
@@ -35,6 +41,7 @@ from racetrack.report.standings import (
     answers_of,
     columns_of,
     families,
+    few_names,
     name_of,
 )
 from racetrack.results.published import EngineResult
@@ -60,12 +67,12 @@ workload is shown on the machine measured last.
 4. **Compare at your rate**, in the second table: 50 % of capacity is another rate for each engine.
    Engines had one core, so [measure on your machine](../README.md#run-it) first.
 5. **Timers decide freshness**: Deephaven changes its views once a second ([tuned](tuning.md): every
-   0.1 s), Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second. So
-   p99 is hardly within 1 s there.
-6. **Shares of capacity are measured after saturation**, which fills the heap: Flink collected
-   garbage for up to 7 s at low loads, and missed some; Pathway used more CPU time. What had no room
-   left is from fresh stacks: all loads of Deephaven, but of Flink only some, such as 80 %, which so
-   looks fresher than 50 %.
+   0.1 s), Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second.
+   Once a second means a p99 of hardly less than 1 s.
+6. **Shares of capacity are measured after saturation**, which fills the heap. So on the shop Flink
+   collected garbage for up to 7 s at low loads, and missed some; Pathway used more CPU time. Loads
+   without room left are from fresh stacks: all of Deephaven's, but only some of Flink's, such as
+   80 %, which so looks fresher than 50 %.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
 time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
@@ -81,7 +88,7 @@ was not normal yet (2 s, or that before the kill) at the end. “†”: below 1
 timers decide more than work.
 """
 TUNED = "tuned"  # what names of tuned variants begin with
-QUICK = " --quick"  # in commands that made short runs
+QUICK = (" --quick", " --plan quick")  # in commands that made short runs
 NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Rates at or near which engines are shown. A rate that was asked for is reached within
@@ -92,7 +99,6 @@ IDLE = " †"  # the load is below LEAST_SHARE of its capacity
 ABOVE, NONE_HELD = "above capacity", "none that was tried"
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FULL_AT_PER_S = 10_000  # at which the time is shown after which a heap is full
-FEW = 3  # engines that are named for one reason; of more, the number
 FURTHER = 1.1  # rates that differ by a lower factor are about the same
 
 
@@ -154,12 +160,8 @@ def _answers(standing: Standing, links: Mapping[str, str]) -> str:
         for claim in claims
         if not claim.is_decided
     ]
-    across = dict.fromkeys(title for claim in decided for title in claim.across)
-    remarks = (
-        f"Compared across classes: {', '.join(across)}." if across else "",
-        f"Not decided: which engine {'; '.join(others)}." if others else "",
-    )
-    return table + _paragraphs(remarks)
+    undecided = f"Not decided: which engine {'; '.join(others)}." if others else ""
+    return table + _paragraphs((*classes_compared(decided), undecided))
 
 
 def _paragraphs(texts: Iterable[str]) -> str:
@@ -188,7 +190,7 @@ def _reasons(claim: Claim) -> Iterable[str]:
 def _question(standing: Standing, claim: Claim) -> str:
     """Return what engine a claim asks for; of recoveries, with the faults."""
     if claim.metric == NORMAL_AFTER:
-        # Without the load, a share of what a scout counted: the rate stands beside the figure.
+        # Leave out the load: it is a share of what a scout counted. The rate is shown beside it.
         windows = (row.window for row in standing.rows if row.is_recovery)
         faults = dict.fromkeys(window.partition(" at ")[0] for window in windows)
         return f"{claim.metric.best} from {', '.join(faults)}"
@@ -207,11 +209,7 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
             reason = standing.why_not_compared(name, claim.metric, claim.load) or FEWER_RUNS
             if claim.load or reason != NOT_MEASURED:
                 reasons.setdefault(reason, []).append(links[name])
-    few = {
-        reason: ", ".join(those) if len(those) <= FEW else f"{len(those)} engines"
-        for reason, those in reasons.items()
-    }
-    return "".join(f"; {reason}: {those}" for reason, those in few.items())
+    return "".join(f"; {reason}: {few_names(those)}" for reason, those in reasons.items())
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
@@ -251,7 +249,11 @@ def _overview(standing: Standing, links: Mapping[str, str]) -> str:
     ]
     tuned = {result.title for result in standing.results if result.variant.startswith(TUNED)}
     others = dict.fromkeys(r.title for r in standing.results if tuned and r.title not in tuned)
-    brief = [name for name in links if any(QUICK in each for each in of_name[name].commands)]
+    brief = [
+        name
+        for name in links
+        if any(option in command for command in of_name[name].commands for option in QUICK)
+    ]
     remarks = (
         f"Not tuned: {', '.join(others)}." if others else "",
         f"From short runs, soon after the start: {', '.join(brief)}." if brief else "",
@@ -385,9 +387,9 @@ def _brief(metric: Metric, estimate: Estimate | None) -> str:
     """Format an estimate without its interval, with `~` unless that is known and narrow."""
     if not estimate:
         return NOT_MEASURED
-    is_sure = None not in (estimate.low, estimate.high) and not estimate.is_imprecise
-    bound = "≥ " if estimate.at_least else ""
-    return f"{bound}{'' if is_sure else '~'}{metric.number(rounded(estimate.mean))}"
+    is_unknown = None in (estimate.low, estimate.high) and not estimate.is_imprecise
+    sign = f"{sign_of(estimate)}{'~' if is_unknown else ''}"
+    return f"{sign}{metric.number(rounded(estimate.mean))}"
 
 
 def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float, list[bool]]]:

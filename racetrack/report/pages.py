@@ -22,6 +22,7 @@ from racetrack.report.standings import (
     caveats_of,
     columns_of,
     families,
+    few_names,
     name_of,
     names_of,
     read_results,
@@ -202,8 +203,7 @@ def _capital(text: str) -> str:
 def _why_unranked(standing: Standing, load: Load) -> str:
     """Return why nothing is ranked at a load, in brackets; empty if something is."""
     idle = standing.samples.idle_at(load)
-    those = ", ".join(idle) if len(idle) < 3 else f"{len(idle)} engines"
-    return f" (not ranked: below a tenth of the capacity of {those})" if idle else ""
+    return f" (not ranked: below a tenth of the capacity of {few_names(idle)})" if idle else ""
 
 
 def _figure(standing: Standing, name: str, metric: Metric, load: Load | None) -> str:

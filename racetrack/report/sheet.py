@@ -151,23 +151,22 @@ def section(
 
 
 def answers(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
-    """Return a sentence for each question, then the remarks on them."""
-    return [*map(sentence, made), *remarks(rows, made)]
-
-
-def remarks(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
-    """Return a sentence on the classes that differ, and one for each variant that did not hold a
-    load, was limited by something else, or is not ranked."""
-    across = dict.fromkeys(title for claim in made for title in claim.across)
-    classes = f"These answers compare different classes: {', '.join(across)}."
-    mixed = [classes] if across else []
+    """Return a sentence for each question, then one on the classes that differ, and one for each
+    variant that did not hold a load, was limited by something else, or is not ranked."""
     return [
-        *mixed,
+        *map(sentence, made),
+        *classes_compared(made),
         *_not_held(rows),
         *_limited(rows),
         *_wrong_after_kills(rows),
         *_not_ranked(rows),
     ]
+
+
+def classes_compared(made: Sequence[Claim]) -> list[str]:
+    """Return a sentence on the classes in which compared variants differ; none if they do not."""
+    across = dict.fromkeys(title for claim in made for title in claim.across)
+    return [f"These answers compare different classes: {', '.join(across)}."] if across else []
 
 
 def sentence(claim: Claim) -> str:

@@ -177,8 +177,8 @@ class Standing:
             facts.append(f"at {significant(fmean(rates))}/s")
         if others:
             such = "" if len({*others}) == 1 else ", such as"
-            why = "" if is_brief else f" (not of others{such}: {others[0]})"
-            facts.append(f"known of {len(timed)} of {len(kills)} kills{why}")
+            why = "" if is_brief else f" (not after others{such}: {others[0]})"
+            facts.append(f"measured after {len(timed)} of {len(kills)} kills{why}")
         return ", ".join(facts)
 
     def is_below_search(self, name: str, metric: Metric) -> bool:
@@ -309,6 +309,11 @@ def _ran_in(result: EngineResult) -> str:
 def name_of(result: EngineResult) -> str:
     """Return the name of a result for people: the engine's title, and the variant."""
     return result.title + (f" ({result.variant})" if result.variant else "")
+
+
+def few_names(names: Sequence[str]) -> str:
+    """Return one or two names of results, or how many engines more are."""
+    return ", ".join(names) if len(names) < 3 else f"{len(names)} engines"
 
 
 def answers_of(result: EngineResult) -> str:
