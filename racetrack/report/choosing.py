@@ -45,6 +45,7 @@ from racetrack.report.standings import (
     name_of,
 )
 from racetrack.results.published import EngineResult
+from racetrack.results.run import SATURATION
 from racetrack.workloads.contract import Workload, find_workload
 
 INTRODUCTION = """# Choosing an engine
@@ -69,10 +70,9 @@ workload is shown on the machine measured last.
 5. **Timers decide freshness**: Deephaven changes its views once a second ([tuned](tuning.md): every
    0.1 s), Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second.
    Once a second means a p99 of hardly less than 1 s.
-6. **Shares of capacity are measured after saturation**, which fills the heap. So on the shop Flink
-   collected garbage for up to 7 s at low loads, and missed some; Pathway used more CPU time. Loads
-   without room left are from fresh stacks: all of Deephaven's, but only some of Flink's, such as
-   80 %, which so looks fresher than 50 %.
+6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
+   collected garbage for up to 7 s, and Pathway used more CPU time. Whose were, stands below each
+   first table. Of Flink's some were not, such as 80 %, which so looks fresher than 50 %.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
 time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
@@ -257,8 +257,26 @@ def _overview(standing: Standing, links: Mapping[str, str]) -> str:
     remarks = (
         f"Not tuned: {', '.join(others)}." if others else "",
         f"From short runs, soon after the start: {', '.join(brief)}." if brief else "",
+        _after_saturation(standing, links),
     )
     return f"\n{markdown_table(heading, rows)}{_paragraphs(remarks)}"
+
+
+def _after_saturation(standing: Standing, names: Iterable[str]) -> str:
+    """Return whose shares of capacity were measured after saturation, on the same stack; empty if
+    none were."""
+    saturated, shares = set[str](), dict[str, list[bool]]()
+    for row in standing.rows:
+        if row.window == SATURATION:
+            saturated.add(row.tag)
+        elif row.share:
+            shares.setdefault(row.variant, []).append(row.tag in saturated)
+    whose = [
+        f"{name}{'' if all(shares[name]) else ' (some)'}"
+        for name in names
+        if any(shares.get(name, ()))
+    ]
+    return f"Shares of capacity measured after saturation: {', '.join(whose)}." if whose else ""
 
 
 def _how_far(standing: Standing, name: str) -> tuple[bool, list[float], str]:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from racetrack.report.choosing import choosing_page
 from racetrack.report.pages import results_page
 from racetrack.report.standings import standings
 from tests.report.folders import PUBLISHED
-from tests.report.made_up import STEADY, SWIFT, Engine, result
+from tests.report.made_up import SHARES, STEADY, SWIFT, Engine, result
 
 KILL = "kill:engine@500k events at 50 % of capacity"
 ENGINE, QUESTION = "engine", "which engine …"
@@ -303,6 +304,20 @@ def test_who_is_not_tuned_or_was_measured_briefly_is_named() -> None:
         assert "Not tuned" not in page
     assert "\nNot tuned: Steady Stream.\n" in page_of(STEADY, SWIFT, variant="tuned")
     assert "short runs" not in page_of(STEADY, SWIFT)
+
+
+def test_whose_shares_were_measured_after_saturation_is_named() -> None:
+    saturated, *shares = SWIFT.windows()[: 1 + len(SHARES)]
+    sentence = "\nShares of capacity measured after saturation: Steady Stream"
+
+    def page_with(*windows: Mapping[str, object]) -> str:
+        return page_of(STEADY, SWIFT, windows=windows)
+
+    assert f"{sentence}, Swift <b>&.\n" in page_with(saturated, *shares)
+    assert f"{sentence}.\n" in page_with(*shares, saturated)
+    assert f"{sentence}, Swift <b>& (some).\n" in page_with(shares[0], saturated, *shares[1:])
+    on_another_stack = [{**share, "tag": "another"} for share in shares]
+    assert f"{sentence}.\n" in page_with(saturated, *on_another_stack)
 
 
 def test_each_query_has_a_row_with_who_is_best_in_bold() -> None:
