@@ -5,6 +5,7 @@ returns the environment for the programs of a run, `of_download` the environment
 which keeps the user's proxies.
 """
 
+import gc
 import os
 import re
 import resource
@@ -44,16 +45,21 @@ UNSET_BEFORE = "RACETRACK_UNSET"
 # that. The upper limit exists because some programs allocate memory for each possible descriptor.
 OPEN_FILES, OPEN_FILES_AT_MOST = 4096, 65536
 UMASK = 0o022
+# New objects after which Python looks for cycles among them, instead of 700: thousands of messages
+# come a second, none is part of a cycle, and looking took a third of the time to receive them.
+OBJECTS_UNTIL_COLLECTED = 50_000
 
 _set_aside: dict[str, str] = {}
 
 
 def settle() -> None:
-    """Set the umask and the limit of open files, and remove harmful variables. Idempotent.
+    """Set the umask, the limit of open files and how often Python looks for cycles, and remove
+    harmful variables. Idempotent.
 
     `of_download` restores the removed variables.
     """
     os.umask(UMASK)
+    gc.set_threshold(OBJECTS_UNTIL_COLLECTED)
     _raise_open_files()
     for name in harmful(os.environ):
         _set_aside[name] = os.environ.pop(name)

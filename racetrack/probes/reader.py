@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import cycle, repeat
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from racetrack import poisson
+from racetrack import environment, poisson
 from racetrack.clock import now_ms
 from racetrack.config import load, revealed
 from racetrack.engines import find_engine
@@ -190,6 +190,7 @@ def run(job: Job, rates: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
+    environment.settle()
     # Unbuffered, since `select` does not see lines that Python has read ahead.
     lines = cast(BinaryIO, open(0, "rb", buffering=0))  # noqa: SIM115  # no path
     try:

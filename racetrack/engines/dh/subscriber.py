@@ -14,6 +14,7 @@ import os
 import re
 import select
 import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -138,10 +139,14 @@ def _traced(views: Sequence[TracedView], keys: Sequence[Any]) -> Followed:
     return Followed(views[0].view, [*filter(None, (key, *others))], seen_in, among)
 
 
+_writing = threading.Lock()
+
+
 def write(updates: Iterable[Update | Failed]) -> None:
-    """Write updates to standard output. Any thread may call this: each line is written at once."""
-    for update in updates:
-        os.write(1, to_line(update))
+    """Write updates to standard output, in one call to save CPU time. Any thread may call this."""
+    lines = b"".join(map(to_line, updates))
+    with _writing:
+        os.write(1, lines)
 
 
 class Subscription:
