@@ -314,13 +314,21 @@ class PhaseRun:
             cold = f"CPU time per event was not flat after {warm.took_s:.0f} s of warm-up"
             self._cold = "" if warm.is_warm else cold
             return
-        rates = self._rates()
+        rates = self._rates(phase)
         self._load.set_rate(min(rates) if phase.at == "lowest" else max(rates))
         self._session.watch(phase.for_s, "warming up")
 
-    def _rates(self) -> list[int]:
-        rates = [window.per_s for window in self._planned if window.per_s is not None]
-        return rates or [LOW_PER_S]
+    def _rates(self, phase: Phase) -> list[int]:
+        """Return the known rates of this stack. A capacity that was measured before a phase
+        replaces the scouted one."""
+        capacity_per_s = self._capacity_per_s_before(phase)
+        rates = (
+            share_of(capacity_per_s, window.share)
+            if capacity_per_s and window.share
+            else window.per_s
+            for window in self._planned
+        )
+        return [per_s for per_s in rates if per_s is not None] or [LOW_PER_S]
 
     def _saturate_from(self, start_per_s: int) -> Saturation:
         """Return the saturation of this run, which continues one that a warm-up began."""
@@ -333,8 +341,7 @@ class PhaseRun:
         if isinstance(phase, Saturate):
             self._repeated(partial(self._at_saturation, window, phase))
             return
-        capacity = self._capacity_before(phase)
-        own_per_s = capacity.figures.get(CAPACITY.key) if capacity else None
+        capacity, own_per_s = self._capacity_before(phase), self._capacity_per_s_before(phase)
         if isinstance(phase, Search):
             self._search(phase, _required(own_per_s, window))
             return
@@ -387,6 +394,10 @@ class PhaseRun:
         stack."""
         kinds = [type(earlier) for earlier in self._cell.phases[: self._cell.phases.index(phase)]]
         return self._known.get(SATURATION) if Saturate in kinds else self._earlier.capacity
+
+    def _capacity_per_s_before(self, phase: Phase) -> float | None:
+        capacity = self._capacity_before(phase)
+        return capacity.figures.get(CAPACITY.key) if capacity else None
 
     def _repeated(self, once: Callable[[], WindowRecord]) -> WindowRecord:
         def kept() -> WindowRecord:
@@ -484,7 +495,7 @@ class PhaseRun:
         """
         began_ms = self._clock.now_ms()
         try:
-            within = self._saturate_from(max(self._rates())).measure(phase.for_s, phase.hold_s)
+            within = self._saturate_from(max(self._rates(phase))).measure(phase.for_s, phase.hold_s)
         except RacetrackError as error:
             within_s = min(phase.for_s, (self._clock.now_ms() - began_ms) / 1000)
             with suppress(RacetrackError):  # too few updates; the failure itself is raised below

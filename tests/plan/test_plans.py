@@ -30,7 +30,8 @@ def test_runs_on_fresh_stacks_alternate_or_follow_their_rates(
 
 def test_a_random_order_is_that_of_its_seed_and_another_in_each_repeat() -> None:
     def orders(seed: int) -> list[tuple[str, tuple[str, ...]]]:
-        return [(cell.engine, cell.loads) for cell in resolved("full", "dh", "pg", seed=seed).cells]
+        cells = resolved("full", "dh", "pg", seed=seed).cells
+        return [(cell.engine, cell.loads) for cell in cells if cell.loads]
 
     made = orders(seed=1)
     assert made == orders(seed=1) != orders(seed=2)

@@ -407,6 +407,16 @@ def test_a_share_of_the_own_capacity_follows_the_saturation_of_the_run(fakes: Fa
 
 
 @pytest.mark.slow
+def test_a_warm_up_at_the_highest_load_knows_the_capacity_of_an_earlier_stack(
+    fakes: Fakes,
+) -> None:
+    warm_up = '{ warm_up = "10s", at = "highest", fresh = true }'
+    fakes.run(phases(SATURATED, SATURATE, warm_up, window("2k", "50%")), (SLOW,))
+    (half,) = (row.load.per_s for row in fakes.rows if row.load and row.load.share)
+    assert fakes.sessions[-1].set_to[0] == half > 2_000
+
+
+@pytest.mark.slow
 def test_a_run_whose_saturation_was_void_is_resumed_with_the_shares_of_it(fakes: Fakes) -> None:
     text = phases(SATURATED, SATURATE, window("50%"))
     folder, record = fakes.run(text, (SLOW,), disturbed_until_s=float("inf"))
