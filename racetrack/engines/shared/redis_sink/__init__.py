@@ -14,6 +14,5 @@ writes counts:
 - It sets the field `<partition>` of the hash `ad_events_progress` to `{"total": …,
   "max_received_at": …}`: the number of events of the partition that have been counted (all events,
   not only views), and their largest `event_time` (epoch ms).
-- `PUBLISH ad_events_progress {"partition": …, "total": …, "max_received_at": …, "at_ms": …}`, where
-  `at_ms` is the time of sending (epoch ms).
+- `PUBLISH ad_events_progress {"partition": …, "total": …, "max_received_at": …}`.
 """

@@ -1,5 +1,5 @@
 """Reads an engine's progress from Redis: first the stored counts, then the published changes. Every
-change is reported exactly once."""
+change is reported exactly once, with the time at which this client received it."""
 
 import json
 import threading
@@ -95,12 +95,10 @@ def _of_hash(stored: Any) -> list[Progress]:
 def _published(text: str) -> Progress:
     try:
         row = json.loads(text)
-        return Progress(
-            int(row["at_ms"]),
-            int(row["partition"]),
-            int(row["total"]),
-            int(row["max_received_at"]),
+        partition, total, newest = (
+            int(row[name]) for name in ("partition", "total", "max_received_at")
         )
+        return Progress(now_ms(), partition, total, newest)
     except (ValueError, TypeError, KeyError) as error:
         raise RacetrackError(f"The engine published invalid progress: {text!r}") from error
 

@@ -75,7 +75,7 @@ def stack(
         settings=settings,
         runtime=settings.runtime,
         clocks=clocks or {},
-        endpoints=SimpleNamespace(kafka=KAFKA),
+        endpoints=SimpleNamespace(kafka=KAFKA, redis=f"127.0.0.1:{settings.redis_port}"),
         internal_endpoints=SimpleNamespace(kafka=KAFKA, registry="http://127.0.0.1:54081"),
         log_of=lambda service: Path(f"/logs/{service}.log"),
         program=lambda service, name: f"/parts/{service}/bin/{name}",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from racetrack.clock import now_ms
 from racetrack.config import load
 from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.shared.redis_sink import views
@@ -32,12 +33,12 @@ def server(started: Server) -> Server:
     return started
 
 
-def counted(server: Server, partition: int, total: int, newest_ms: int, at_ms: int) -> None:
+def counted(server: Server, partition: int, total: int, newest_ms: int) -> None:
     """Write counts as an engine does, in one transaction."""
     counted = {"total": total, "max_received_at": newest_ms}
     transaction = server.client.pipeline(transaction=True)
     transaction.hset(PROGRESS, str(partition), json.dumps(counted))
-    transaction.publish(PROGRESS, json.dumps({"partition": partition, "at_ms": at_ms, **counted}))
+    transaction.publish(PROGRESS, json.dumps({"partition": partition, **counted}))
     transaction.execute()
 
 
@@ -52,16 +53,20 @@ def window(server: Server, campaign: str, start_ms: int, seen: int) -> None:
 
 
 def test_what_stands_is_reported_first_then_each_change(server: Server) -> None:
-    counted(server, 0, 10, 1_000, 1_500)
-    counted(server, 5, 7, 3_000, 3_500)
+    counted(server, 0, 10, 1_000)
+    counted(server, 5, 7, 3_000)
     events = follow(server.endpoint, threading.Event())
     first = [next(events) for _ in range(3)]
     assert [(p.partition, p.total) for p in first if isinstance(p, Progress)] == [(0, 10), (5, 7)]
     assert isinstance(first[2], Summary)
     assert (first[2].total, first[2].max_received_at_ms) == (17, 3_000)
-    counted(server, 0, 12, 4_000, 4_600)
-    assert next(events) == Progress(4_600, 0, 12, 4_000)
-    assert next(events) == Summary(4_600, 19, 4_000, 600)
+    began_ms = now_ms()
+    counted(server, 0, 12, 4_000)
+    change, total = next(events), next(events)
+    at_ms = change.timestamp_ms
+    assert began_ms <= at_ms <= now_ms()
+    assert change == Progress(at_ms, 0, 12, 4_000)
+    assert total == Summary(at_ms, 19, 4_000, at_ms - 4_000)
 
 
 def test_no_change_is_missed_or_reported_twice_while_it_begins(server: Server) -> None:
@@ -72,7 +77,7 @@ def test_no_change_is_missed_or_reported_twice_while_it_begins(server: Server) -
         total = 0
         while not ended.is_set():
             total += 1
-            counted(server, 0, total, total, total)
+            counted(server, 0, total, total)
         return total
 
     with ThreadPoolExecutor(1) as pool:
@@ -89,11 +94,11 @@ def test_no_change_is_missed_or_reported_twice_while_it_begins(server: Server) -
 
 def test_what_was_published_before_the_end_is_reported(server: Server) -> None:
     stop = threading.Event()
-    counted(server, 0, 1, 1_000, 1_100)
+    counted(server, 0, 1, 1_000)
     events = follow(server.endpoint, stop)
     begun = [next(events), next(events)]
     for total in range(2, 50):
-        counted(server, 0, total, 1_000, 1_100)
+        counted(server, 0, total, 1_000)
     stop.set()
     totals = [each.total for each in (*begun, *events) if isinstance(each, Progress)]
     assert totals == list(range(1, 50))
@@ -110,7 +115,7 @@ def test_what_was_published_before_the_end_is_reported(server: Server) -> None:
 def test_what_is_no_progress_and_a_connection_that_is_lost_are_named(
     server: Server, happens: Callable[[Any], object], named: str
 ) -> None:
-    counted(server, 0, 1, 1_000, 1_100)
+    counted(server, 0, 1, 1_000)
     events = follow(server.endpoint, threading.Event())
     assert [type(next(events)) for _ in range(2)] == [Progress, Summary]
     happens(server.client)

@@ -38,7 +38,7 @@ public final class RedisSink implements AutoCloseable {
    */
   private static final String ADD_PROGRESS =
       """
-      for i = 2, #ARGV, 3 do
+      for i = 1, #ARGV, 3 do
         local partition, total, newest = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
         local before = redis.call('HGET', KEYS[1], partition)
         if before then
@@ -48,9 +48,7 @@ public final class RedisSink implements AutoCloseable {
         end
         local row = string.format('"total":%d,"max_received_at":%d', total, newest)
         redis.call('HSET', KEYS[1], partition, '{' .. row .. '}')
-        redis.call(
-          'PUBLISH', KEYS[1],
-          string.format('{"partition":%s,%s,"at_ms":%s}', partition, row, ARGV[1]))
+        redis.call('PUBLISH', KEYS[1], string.format('{"partition":%s,%s}', partition, row))
       end
       """;
 
@@ -66,14 +64,14 @@ public final class RedisSink implements AutoCloseable {
       return;
     }
     Ids ids = new Ids(batch);
-    long nowMs = System.currentTimeMillis();
+    String nowMs = Long.toString(System.currentTimeMillis());
     try (Transaction transaction = redis.multi()) {
       batch.views().forEach((window, views) -> {
         String id = ids.ofWindow(transaction, window);
         transaction.hincrBy(id, "seen_count", views);
-        transaction.hset(id, "time_updated", Long.toString(nowMs));
+        transaction.hset(id, "time_updated", nowMs);
       });
-      transaction.eval(ADD_PROGRESS, List.of(PROGRESS), progressOf(batch, nowMs));
+      transaction.eval(ADD_PROGRESS, List.of(PROGRESS), progressOf(batch));
       for (Object answer : transaction.exec()) {
         if (answer instanceof JedisDataException refused) {
           throw refused;
@@ -83,9 +81,8 @@ public final class RedisSink implements AutoCloseable {
     batch.clear();
   }
 
-  private static List<String> progressOf(Batch batch, long nowMs) {
+  private static List<String> progressOf(Batch batch) {
     List<String> arguments = new ArrayList<>();
-    arguments.add(Long.toString(nowMs));
     for (Done done : batch.done()) {
       arguments.add(Integer.toString(done.partition()));
       arguments.add(Long.toString(done.events()));

@@ -121,10 +121,7 @@ class RedisSinkTest extends WithRedis {
     long updatedMs = Long.parseLong(updated);
     assertTrue(beforeMs <= updatedMs && updatedMs <= System.currentTimeMillis(), updated);
     assertEquals(
-        List.of(
-            "{\"partition\":5,\"total\":4,\"max_received_at\":20000,\"at_ms\":" + updated + "}",
-            "seen 1"),
-        heard);
+        List.of("{\"partition\":5,\"total\":4,\"max_received_at\":20000}", "seen 1"), heard);
   }
 
   @Test
