@@ -38,7 +38,7 @@ CHECKS: Sequence[tuple[str, str, Check]] = (
 WITHOUT_COST, COSTLY, LIMITED, DISTURBED = "instant", "costly", "limited", "disturbed"
 # Labels of runs through an observation path without a delay; the run with one has the label
 # followed by DELAYED.
-PATHS, DELAYED = ("topic", "postgres", "deephaven"), ", delayed"
+PATHS, DELAYED = ("topic", "postgres", "deephaven", "redis"), ", delayed"
 
 
 def findings(folder: Path, record: ExperimentRecord) -> list[Finding]:

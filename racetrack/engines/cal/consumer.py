@@ -12,8 +12,9 @@ events, to the observation path CAL_PATH (`sinks.py`). Its output has only lines
 
 The environment contains the variables of `KafkaEndpoint`, CAL_TOPIC, CAL_DUE (name of the messages'
 field with the due time), CAL_VIEWS (`views.Views`), CAL_CONNINFO (on the path through PostgreSQL),
-READY_FILE (a file that is created once all partitions are assigned),
-ENGINE_REPLICAS, and the settings in the `.env` in this folder. One process simulates all replicas.
+CAL_REDIS (on the path through Redis), READY_FILE (a file that is created once all partitions are
+assigned), ENGINE_REPLICAS, and the settings in the `.env` in this folder. One process simulates all
+replicas.
 """
 
 import json
@@ -30,7 +31,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from racetrack import clock
 from racetrack.engines.cal.capacity import Capacity
-from racetrack.engines.cal.sinks import Count, PostgresSink, Sink, TopicSink, Total
+from racetrack.engines.cal.sinks import Count, PostgresSink, RedisSink, Sink, TopicSink, Total
 from racetrack.engines.cal.views import Views
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.results.defects import NO_PARTITION, InjectedDefect
@@ -308,10 +309,19 @@ def main() -> None:
             f"cal: CAL_STALLED_PARTITION={defect.stalled_partition} can't be used:"
             f" {topic} has the partitions 0 to {partitions - 1}."
         )
-    views, conninfo = Views.of_text(os.environ["CAL_VIEWS"]), os.environ.get("CAL_CONNINFO")
-    sink = PostgresSink(conninfo, views) if conninfo else TopicSink(kafka, views)
+    sink = _sink(kafka)
     Path(os.environ["READY_FILE"]).touch()
     run(consumer, partitions, defect, field, sink)
+
+
+def _sink(kafka: KafkaEndpoint) -> Sink:
+    """Return the destination that the environment names."""
+    views = Views.of_text(os.environ["CAL_VIEWS"])
+    if conninfo := os.environ.get("CAL_CONNINFO"):
+        return PostgresSink(conninfo, views)
+    if redis := os.environ.get("CAL_REDIS"):
+        return RedisSink(redis, views)
+    return TopicSink(kafka, views)
 
 
 if __name__ == "__main__":

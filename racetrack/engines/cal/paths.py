@@ -11,12 +11,13 @@ from racetrack.engines.contract import Engine
 from racetrack.engines.shared.sql_engine import SqlEngine
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.errors import UsageError
+from racetrack.stack import net
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, find_workload, workload_in
 
-TOPIC, POSTGRES, DEEPHAVEN = "topic", "postgres", "deephaven"
-NEEDS = {TOPIC: (), POSTGRES: ("postgres",), DEEPHAVEN: ("deephaven",)}
-_FOLLOWED_AS = {POSTGRES: "pg", DEEPHAVEN: "dh"}
+TOPIC, POSTGRES, DEEPHAVEN, REDIS = "topic", "postgres", "deephaven", "redis"
+NEEDS = {TOPIC: (), POSTGRES: ("postgres",), DEEPHAVEN: ("deephaven",), REDIS: ("redis",)}
+_FOLLOWED_AS = {POSTGRES: "pg", DEEPHAVEN: "dh", REDIS: "storm"}
 
 
 class ByTopics(UpsertEngine):
@@ -68,8 +69,10 @@ def views_of(settings: Settings) -> Views:
 
 
 def environment(settings: Settings, path: str) -> Mapping[str, str]:
-    """Return the variables with the views and, through PostgreSQL, its address."""
+    """Return the variables with the views and, through PostgreSQL or Redis, its address."""
     variables = {"CAL_VIEWS": views_of(settings).as_text()}
+    if path == REDIS:
+        return {**variables, "CAL_REDIS": net.endpoint(net.host(settings), settings.redis_port)}
     if path != POSTGRES:
         return variables
     server = _postgres().server_here(settings)

@@ -27,7 +27,7 @@ class CalibrationSettings(Settings):
     cal_cpu_us_per_event: Annotated[float, Field(ge=0, le=1000)]
     cal_scaling_exponent: Annotated[float, Field(ge=-1, le=2)]
     cal_seed: Annotated[int, Field(ge=0)]
-    cal_path: Literal["topic", "postgres", "deephaven"]
+    cal_path: Literal["topic", "postgres", "deephaven", "redis"]
 
     @field_validator("cal_pause_every_s")
     @classmethod

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import psycopg
+import redis
 from confluent_kafka import KafkaError, Message, Producer
 
 from racetrack.engines.cal.views import Views
+from racetrack.engines.shared.redis_sink.progress import PROGRESS as REDIS_PROGRESS
 from racetrack.engines.shared.upsert import new_topics
 from racetrack.kafka_endpoint import KafkaEndpoint
 
@@ -117,6 +119,37 @@ class PostgresSink:
             keys = [rows.keys[partition] for partition in newest_ms]
             traced = TRACED.format(view=rows.view, key=rows.key, column=rows.column)
             self._connection.execute(traced.encode(), [keys, list(newest_ms.values())])
+
+
+class RedisSink:
+    """Writes the counts into Redis as engines do that write there, and the newest due time of a
+    traced row as the sum of its key's windows, of which there is one."""
+
+    def __init__(self, endpoint: str, views: Views) -> None:
+        """Connect to the Redis at `host:port`, and remove what an earlier process wrote."""
+        host, _, port = endpoint.rpartition(":")
+        self._client, self._views = redis.Redis(host=host, port=int(port)), views
+        self._client.flushall()
+        for key in {key for rows in views.traced for key in rows.keys}:
+            self._client.hset(str(key), mapping={"windows": f"{key}.windows", "0": f"{key}.0"})
+            self._client.lpush(f"{key}.windows", 0)
+
+    def write_counts(self, total: Total | None, counts: Sequence[Count]) -> None:  # noqa: ARG002
+        """See `Sink`. Clients add up the counts themselves."""
+        transaction = self._client.pipeline(transaction=True)
+        for partition, counted, newest_ms in counts:
+            row = {"total": counted, "max_received_at": newest_ms}
+            transaction.hset(REDIS_PROGRESS, str(partition), json.dumps(row))
+            transaction.publish(REDIS_PROGRESS, json.dumps({"partition": partition, **row}))
+        transaction.execute()
+
+    def write_traced(self, newest_ms: Mapping[int, int]) -> None:
+        """See `Sink`."""
+        transaction = self._client.pipeline(transaction=True)
+        for rows in self._views.traced:
+            for partition, due_ms in newest_ms.items():
+                transaction.hset(f"{rows.keys[partition]}.0", "seen_count", due_ms)
+        transaction.execute()
 
 
 PROGRESS = """

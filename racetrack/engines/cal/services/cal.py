@@ -23,8 +23,8 @@ def _environment(settings: Settings) -> Mapping[str, str]:
 SERVICE = PythonProgram(
     "cal",
     "racetrack.engines.cal.consumer",
-    after=("loadgen", "postgres"),  # the generator creates the topic
+    after=("loadgen", "postgres", "redis"),  # the generator creates the topic
     environment=_environment,
     not_ready="it has not been assigned the partitions of the topic yet",
-    libraries=("confluent-kafka", "psycopg"),
+    libraries=("confluent-kafka", "psycopg", "redis"),
 )

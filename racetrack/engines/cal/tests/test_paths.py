@@ -4,6 +4,7 @@ that follows other engines receives there."""
 import threading
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +12,13 @@ from racetrack.clock import now_ms
 from racetrack.config import Settings, load
 from racetrack.engines.cal.engine import ENGINE
 from racetrack.engines.cal.services.cal import SERVICE
-from racetrack.engines.cal.sinks import Count, PostgresSink, Total
+from racetrack.engines.cal.sinks import Count, PostgresSink, RedisSink, Total
 from racetrack.engines.cal.views import Views
 from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, for_the_shop
 from racetrack.run.checks import services_of
+from tests.redis_server import running_redis
 
 NOW_MS = 1_795_000_000_000
 WITHIN_S = 20.0
@@ -40,6 +42,7 @@ def views_in(settings: Settings) -> Views:
         ("topic", set(), "broker"),
         ("postgres", {"postgres"}, ""),
         ("deephaven", {"deephaven"}, ""),
+        ("redis", {"redis"}, ""),
     ],
 )
 def test_a_path_needs_its_server_which_is_no_cost_of_the_engine_and_has_its_clock(
@@ -89,3 +92,30 @@ def test_what_is_written_to_postgresql_is_followed_there(server: Postgres) -> No
         3,
         NOW_MS + 456,
     )
+
+
+@pytest.mark.slow
+def test_what_is_written_to_redis_is_followed_there(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        stack = fakes.stack(CAL_PATH="redis", REDIS_PORT=str(server.port), **TRACED)
+        environment = SERVICE.environment(stack.settings)
+        assert environment["CAL_REDIS"] == server.endpoint
+        sink = RedisSink(server.endpoint, views_in(stack.settings))
+        sink.write_counts(Total(7, NOW_MS), [Count(2, 7, NOW_MS)])
+        stop, began_ms = threading.Event(), now_ms()
+        threading.Timer(WITHIN_S, stop.set).start()
+        updates = ENGINE.updates(stack, stop)
+        stored, summary = islice(updates, 2)
+        assert isinstance(stored, Progress) and isinstance(summary, Summary)
+        assert (stored.partition, stored.total, summary.total) == (2, 7, 7)
+        sink.write_counts(Total(8, NOW_MS + 5), [Count(4, 1, NOW_MS + 5)])
+        changed, summary = islice(updates, 2)
+        assert isinstance(changed, Progress) and isinstance(summary, Summary)
+        assert (changed.partition, changed.total, summary.total) == (4, 1, 8)
+        assert began_ms <= changed.timestamp_ms <= now_ms()
+        sink.write_traced({3: NOW_MS + 123})
+        sink.write_traced({3: NOW_MS + 456})
+        seen = ENGINE.seen(stack, ENGINE.traced_views(stack.settings), stop)
+        (newest,) = islice((each for each in seen if each.partition == 3), 1)
+        stop.set()
+    assert (newest.view, newest.value) == ("profile_views_enriched.received_at", NOW_MS + 456)
