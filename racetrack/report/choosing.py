@@ -88,7 +88,7 @@ was not normal yet (2 s, or that before the kill) at the end. “†”: below 1
 timers decide more than work.
 """
 TUNED = "tuned"  # what names of tuned variants begin with
-QUICK = (" --quick", " --plan quick")  # in commands that made short runs
+QUICK = "_quick"  # end of the names of experiments with short runs
 NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Rates at or near which engines are shown. A rate that was asked for is reached within
@@ -252,7 +252,7 @@ def _overview(standing: Standing, links: Mapping[str, str]) -> str:
     brief = [
         name
         for name in links
-        if any(option in command for command in of_name[name].commands for option in QUICK)
+        if any(window.experiment.endswith(QUICK) for window in of_name[name].windows)
     ]
     remarks = (
         f"Not tuned: {', '.join(others)}." if others else "",

@@ -298,10 +298,10 @@ def test_engines_of_different_classes_are_told_apart() -> None:
 
 
 def test_who_is_not_tuned_or_was_measured_briefly_is_named() -> None:
-    for option in ("--quick", "--plan quick"):
-        page = page_of(STEADY, SWIFT, commands=[f"./race compare swift {option} --repeats 2"])
-        assert "\nFrom short runs, soon after the start: Swift <b>&.\n" in page
-        assert "Not tuned" not in page
+    brief = [{**window, "experiment": "2026.11.28_quick"} for window in SWIFT.windows()]
+    page = page_of(STEADY, SWIFT, windows=brief)
+    assert "\nFrom short runs, soon after the start: Swift <b>&.\n" in page
+    assert "Not tuned" not in page
     assert "\nNot tuned: Steady Stream.\n" in page_of(STEADY, SWIFT, variant="tuned")
     assert "short runs" not in page_of(STEADY, SWIFT)
 
