@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 
@@ -300,13 +301,17 @@ class PhaseRun:
 
     def _heap(self) -> Heap:
         """Return the engine's heap. An event needs what the live objects grew by until the end of
-        saturation, if that is more than the engine states."""
+        saturation, on this or an earlier stack, if that is more than the engine states."""
         heap = heap_of(self._cell.engine, self._settings)
-        if not (self._early_heap and self._late_heap):
-            return heap
-        size_gib = heap.size / BYTES_PER_GIB
-        grown_gib = gib_per_event(self._early_heap, self._late_heap, size_gib)
-        return replace(heap, per_event=max(heap.per_event, grown_gib * BYTES_PER_GIB))
+        grown = 0.0
+        if self._early_heap and self._late_heap:
+            size_gib = heap.size / BYTES_PER_GIB
+            grown = gib_per_event(self._early_heap, self._late_heap, size_gib) * BYTES_PER_GIB
+        elif capacity := self._earlier.capacity:
+            minutes = capacity.figures.get(MEMORY_FULL_AFTER.key, math.inf)
+            until_full = capacity.figures[CAPACITY.key] / 2 * 60 * minutes
+            grown = heap.size / until_full if until_full else 0.0
+        return replace(heap, per_event=max(heap.per_event, grown))
 
     def _offer_warm_up(self, phase: WarmUp) -> None:
         if phase.at == "saturation":
@@ -314,9 +319,10 @@ class PhaseRun:
             cold = f"CPU time per event was not flat after {warm.took_s:.0f} s of warm-up"
             self._cold = "" if warm.is_warm else cold
             return
-        rates = self._rates(phase)
-        self._load.set_rate(min(rates) if phase.at == "lowest" else max(rates))
+        per_s = (min if phase.at == "lowest" else max)(self._rates(phase))
+        self._load.set_rate(per_s)
         self._session.watch(phase.for_s, "warming up")
+        drain(self._load, per_s)  # a cold engine may have fallen behind
 
     def _rates(self, phase: Phase) -> list[int]:
         """Return the known rates of this stack. A capacity that was measured before a phase
@@ -392,8 +398,9 @@ class PhaseRun:
     def _capacity_before(self, phase: Phase) -> WindowRecord | None:
         """Return the window at saturation that the plan has before a phase, on this or an earlier
         stack."""
-        kinds = [type(earlier) for earlier in self._cell.phases[: self._cell.phases.index(phase)]]
-        return self._known.get(SATURATION) if Saturate in kinds else self._earlier.capacity
+        before = takewhile(lambda other: other is not phase, self._cell.phases)
+        is_measured_here = any(isinstance(other, Saturate) for other in before)
+        return self._known.get(SATURATION) if is_measured_here else self._earlier.capacity
 
     def _capacity_per_s_before(self, phase: Phase) -> float | None:
         capacity = self._capacity_before(phase)

@@ -25,7 +25,7 @@ from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
 from racetrack.metrics import BROKER_CPU, MEMORY_READ
 from racetrack.plan import variants
 from racetrack.plan.memory import with_room
-from racetrack.plan.model import Phase, Verify, Window, load_of
+from racetrack.plan.model import Phase, Saturate, Verify, Window, load_of
 from racetrack.plan.resolve import INPUT_RATES, Cell, ResolvedPlan, recorded
 from racetrack.results.experiment import (
     ExperimentRecord,
@@ -574,20 +574,26 @@ class Runner:
 
     def _why_capacity_unknown(self, number: int) -> str:
         """Return why a run can't begin: the capacity to which its phases refer is unknown. If it is
-        because an earlier stack was void, this run is void, too."""
+        because the stack that was to measure it was void, this run is void, too. What a scout found
+        does not stand for it: the phases refer to that of the repeat."""
         cell = self.plan.cells[number]
         if failed := self._failed_scouts.get(cell.variant):
             return f"its capacity is unknown, since its scout failed: {failed}"
-        if self.plan.scout_s or not cell.needs_capacity:
+        saturating = [
+            at
+            for at, other in enumerate(self.plan.cells)
+            if cell.follows(other) and any(isinstance(phase, Saturate) for phase in other.phases)
+        ]
+        if not (cell.needs_capacity and saturating):
             return ""
-        known = self._known(number)
-        if known.capacity:
-            why = known.capacity.remark if known.capacity.at_least else ""
-            return f"its capacity is unknown: {why}" if why else ""
-        earlier = [at for at, other in enumerate(self.plan.cells) if cell.follows(other)]
-        outcomes = [str(self._runs_of(at)[-1].outcome) for at in earlier]
-        void = next(filter(is_void, outcomes), "")
-        return void or f"its capacity is unknown: {outcomes[-1]}"
+        outcome = str(self._runs_of(saturating[-1])[-1].outcome)
+        has_failed = outcome != "ok" and not is_void(outcome)
+        capacity = self._known(number).capacity
+        if not capacity:
+            return f"its capacity is unknown: {outcome}" if has_failed else outcome
+        # With a scout, the engine need not have been the limit.
+        is_unknown = capacity.at_least and (has_failed or not self.plan.scout_s)
+        return f"its capacity is unknown: {capacity.remark}" if is_unknown else ""
 
     def _prepared(self, cell: Cell) -> tuple[Settings, Engine, Stack]:
         settings = self._settings(cell)

@@ -416,6 +416,29 @@ def test_a_warm_up_at_the_highest_load_knows_the_capacity_of_an_earlier_stack(
     assert fakes.sessions[-1].set_to[0] == half > 2_000
 
 
+SCOUTED = "scout = '60s'\n" + phases(
+    SATURATED,
+    SATURATE,
+    '{ window = "10s", settle = "3s", loads = ["50%"], fresh = true }',
+)
+
+
+@pytest.mark.slow
+def test_a_scout_does_not_stand_for_a_saturation_that_was_void(fakes: Fakes) -> None:
+    folder, record = fakes.run(SCOUTED, (SLOW,), of=1, disturbed_until_s=float("inf"))
+    assert len(fakes.sessions) == 2  # the scout, and the void stack
+    assert not record.runs[-1].is_done
+    fakes.resume(folder)
+    assert {("50 % of capacity", "ok"), ("saturation", "ok")} <= {*measured(folder)}
+
+
+@pytest.mark.slow
+def test_a_scout_does_not_stand_for_a_saturation_that_failed(fakes: Fakes) -> None:
+    _, record = fakes.run(SCOUTED, (SLOW,), of=1, dies_at_s=40)
+    assert len(fakes.sessions) == 2
+    assert "its capacity is unknown: " in str(record.runs[-1].outcome)
+
+
 @pytest.mark.slow
 def test_a_run_whose_saturation_was_void_is_resumed_with_the_shares_of_it(fakes: Fakes) -> None:
     text = phases(SATURATED, SATURATE, window("50%"))
@@ -491,6 +514,14 @@ def test_loads_follow_on_a_fresh_stack_if_saturation_has_filled_the_heap(
     folder, _ = fakes.run(text, (f"{SLOW}[{HEAP}=1g]",), heap_gib_each=each)
     assert len(fakes.sessions) == stacks
     assert measured(folder) == [("50 % of capacity", "ok"), ("saturation", "ok")]
+
+
+@pytest.mark.slow
+def test_what_an_event_needs_of_the_heap_is_known_on_the_next_stack(fakes: Fakes) -> None:
+    fresh = '{ window = "10s", settle = "3s", loads = ["50%", "80%"], fresh = true }'
+    text = phases(SATURATED, SATURATE, fresh)
+    fakes.run(text, (f"{SLOW}[{HEAP}=1g]",), heap_gib_each=2e-6)
+    assert len(fakes.sessions) == 3
 
 
 @pytest.mark.slow
