@@ -72,7 +72,7 @@ def environment(settings: Settings, path: str) -> Mapping[str, str]:
     """Return the variables with the views and, through PostgreSQL or Redis, its address."""
     variables = {"CAL_VIEWS": views_of(settings).as_text()}
     if path == REDIS:
-        return {**variables, "CAL_REDIS": net.endpoint(net.host(settings), settings.redis_port)}
+        return {**variables, "CAL_REDIS": net.redis(settings)}
     if path != POSTGRES:
         return variables
     server = _postgres().server_here(settings)
@@ -90,7 +90,8 @@ def require_own(settings: Settings, path: str) -> None:
     that the workload has progress views, which are calibrated.
 
     Raises:
-        UsageError: the user provides it, views are followed on another path, or there are none.
+        UsageError: the user provides it, views are followed or can only be read on another path,
+            or there are none.
     """
     if path not in _FOLLOWED_AS:
         return
@@ -98,6 +99,11 @@ def require_own(settings: Settings, path: str) -> None:
         raise UsageError(
             f"CAL_PATH={path}: the workload {settings.workload} has no progress views to write"
             " there. Set CAL_PATH=topic."
+        )
+    if path == REDIS and settings.reads_per_second:
+        raise UsageError(
+            "CAL_PATH=redis: there, clients can read the views of the workload ads only. Set"
+            " READS_PER_SECOND=0."
         )
     engine = observer_of(path)
     if engine.runs_elsewhere(settings):

@@ -129,8 +129,9 @@ class RedisSink:
         """Connect to the Redis at `host:port`, and remove what an earlier process wrote."""
         host, _, port = endpoint.rpartition(":")
         self._client, self._views = redis.Redis(host=host, port=int(port)), views
-        self._client.flushall()
+        self._client.delete(REDIS_PROGRESS)
         for key in {key for rows in views.traced for key in rows.keys}:
+            self._client.delete(str(key), f"{key}.windows", f"{key}.0")
             self._client.hset(str(key), mapping={"windows": f"{key}.windows", "0": f"{key}.0"})
             self._client.lpush(f"{key}.windows", 0)
 

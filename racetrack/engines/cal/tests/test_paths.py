@@ -17,6 +17,7 @@ from racetrack.engines.cal.views import Views
 from racetrack.engines.contract import Progress, Seen, Summary
 from racetrack.engines.shared.tests import fakes
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, for_the_shop
+from racetrack.errors import UsageError
 from racetrack.run.checks import services_of
 from tests.redis_server import running_redis
 
@@ -100,6 +101,7 @@ def test_what_is_written_to_redis_is_followed_there(tmp_path: Path) -> None:
         stack = fakes.stack(CAL_PATH="redis", REDIS_PORT=str(server.port), **TRACED)
         environment = SERVICE.environment(stack.settings)
         assert environment["CAL_REDIS"] == server.endpoint
+        server.client.set("of the generator", "stays")
         sink = RedisSink(server.endpoint, views_in(stack.settings))
         sink.write_counts(Total(7, NOW_MS), [Count(2, 7, NOW_MS)])
         stop, began_ms = threading.Event(), now_ms()
@@ -118,4 +120,10 @@ def test_what_is_written_to_redis_is_followed_there(tmp_path: Path) -> None:
         seen = ENGINE.seen(stack, ENGINE.traced_views(stack.settings), stop)
         (newest,) = islice((each for each in seen if each.partition == 3), 1)
         stop.set()
+        assert server.client.get("of the generator") == "stays"
     assert (newest.view, newest.value) == ("profile_views_enriched.received_at", NOW_MS + 456)
+
+
+def test_reads_from_redis_are_refused() -> None:
+    with pytest.raises(UsageError, match="READS_PER_SECOND=0"):
+        ENGINE.check(fakes.stack(CAL_PATH="redis", READS_PER_SECOND="2"))
