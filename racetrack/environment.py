@@ -45,8 +45,8 @@ UNSET_BEFORE = "RACETRACK_UNSET"
 # that. The upper limit exists because some programs allocate memory for each possible descriptor.
 OPEN_FILES, OPEN_FILES_AT_MOST = 4096, 65536
 UMASK = 0o022
-# New objects after which Python looks for cycles among them, instead of 700: thousands of messages
-# come a second, none is part of a cycle, and looking took a third of the time to receive them.
+# New objects after which Python looks for cycles among them, many more than by default: thousands
+# of messages come a second, none has cycles, and looking took a third of the time to receive them.
 OBJECTS_UNTIL_COLLECTED = 50_000
 
 _set_aside: dict[str, str] = {}

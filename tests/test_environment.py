@@ -58,10 +58,11 @@ def test_a_service_gets_an_environment_and_a_mode_mask_of_our_own(tmp_path: Path
 
 
 SETTLED = """
-import os, resource
+import gc, os, resource
 from racetrack import environment
 environment.settle()
 environment.settle()
+assert gc.get_threshold()[0] == environment.OBJECTS_UNTIL_COLLECTED
 assert "http_proxy" not in os.environ, "clients would go through the proxy"
 assert environment.of_download()["http_proxy"] == "http://127.0.0.1:9"
 assert "http_proxy" in environment.ignored()

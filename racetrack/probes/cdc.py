@@ -188,7 +188,8 @@ FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured,sent_ms\n"
 BATCH = 10_000
 # The generator reports its counts every 0.1 s; read the topic shortly before the next report.
 JUST_BEFORE_THE_NEXT_S = 0.08
-# The broker waits up to this long for more messages: fewer fetches take less CPU time.
+# The broker waits this long for more messages, so that there are at most 50 fetches a second, since
+# each takes CPU time; what is captured is counted up to this much later.
 FETCH_MS = 20
 HEADER_BYTES = 5
 # The probe fails if the broker returns nothing but temporary errors for this long.

@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from racetrack import environment
 from racetrack.clock import now_ms
 from racetrack.config import Settings, load
 from racetrack.engines.contract import Progress, Seen, Summary
@@ -146,7 +147,8 @@ def write(updates: Iterable[Update | Failed]) -> None:
     """Write updates to standard output, in one call to save CPU time. Any thread may call this."""
     lines = b"".join(map(to_line, updates))
     with _writing:
-        os.write(1, lines)
+        while lines:
+            lines = lines[os.write(1, lines) :]
 
 
 class Subscription:
@@ -274,6 +276,7 @@ def run(job: Job) -> None:
 
 def main() -> None:
     """Do all jobs until standard input is closed."""
+    environment.settle()
     for line in iter(sys.stdin.readline, ""):
         values: dict[str, Any] = json.loads(line)
         try:
