@@ -71,8 +71,9 @@ workload is shown on the machine measured last.
    0.1 s), Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second.
    Once a second means a p99 of hardly less than 1 s.
 6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
-   collected garbage for up to 7 s, and Pathway used more CPU time. Whose were, stands below each
-   first table. Of Flink's some were not, such as 80 %, which so looks fresher than 50 %.
+   collected garbage for up to 7 s, and Pathway used more CPU time. Below each first table stands
+   whose were; on nexmark all were, and so were searches (first columns). In most runs of Flink
+   (tuned) a collection fell into one window, by chance not at 80 %.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
 time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
@@ -88,7 +89,7 @@ was not normal yet (2 s, or that before the kill) at the end. “†”: below 1
 timers decide more than work.
 """
 TUNED = "tuned"  # what names of tuned variants begin with
-QUICK = "_quick"  # end of the names of experiments with short runs
+QUICK = "_quick"  # end of the names of experiments by the plan `quick`
 NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
 # Rates at or near which engines are shown. A rate that was asked for is reached within

@@ -161,8 +161,9 @@ class Standing:
 
     def before_the_kill(self, name: str, *, is_brief: bool = False) -> str:
         """Return after how many events the kills came whose recovery time is known, and how many
-        these are, unless all; unless brief, also at what rate, and why others have none. Return an
-        empty text if there is no such time, or the events are unknown."""
+        these are, unless all; unless brief, also at what rate and share of the capacity, and why
+        others have none. Return an empty text if there is no such time, or the events are
+        unknown."""
         kills = [row for row in self.rows if row.variant == name and row.is_recovery]
         timed = [row.values for row in kills if metrics.NORMAL_AFTER.key in row.values]
         others = [row.remark for row in kills if metrics.NORMAL_AFTER.key not in row.values]
@@ -173,8 +174,10 @@ class Standing:
         if not counted:
             return ""
         facts = [f"after {significant(fmean(counted))} events"]
+        capacity = self.estimate(name, metrics.CAPACITY, None)
         if rates and not is_brief:
-            facts.append(f"at {significant(fmean(rates))}/s")
+            share = f", {100 * fmean(rates) / capacity.mean:.0f} % of capacity" if capacity else ""
+            facts.append(f"at {significant(fmean(rates))}/s{share}")
         if others:
             such = "" if len({*others}) == 1 else ", such as"
             why = "" if is_brief else f" (not after others{such}: {others[0]})"
