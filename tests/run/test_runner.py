@@ -416,6 +416,15 @@ def test_a_warm_up_at_the_highest_load_knows_the_capacity_of_an_earlier_stack(
     assert fakes.sessions[-1].set_to[0] == half > 2_000
 
 
+@pytest.mark.slow
+def test_of_two_equal_warm_ups_the_one_after_saturation_knows_the_capacity(fakes: Fakes) -> None:
+    warm_up = '{ warm_up = "10s", at = "highest" }'
+    fakes.run(phases(warm_up, SATURATE, warm_up, window("2k", "50%")), (SLOW,))
+    (half,) = (row.load.per_s for row in fakes.rows if row.load and row.load.share)
+    rates = fakes.sessions[-1].set_to
+    assert rates[0] == 2_000 and rates.count(half) == 2
+
+
 SCOUTED = "scout = '60s'\n" + phases(
     SATURATED,
     SATURATE,
