@@ -63,8 +63,8 @@ workload is shown on the machine measured last.
    must still have it. Deephaven alone restarts from a
    [class archive](faults.md#comparing-recovery).
 3. **See when the heap is full**: then the engine ends. Deephaven and Flink keep what they need for
-   their views there, on a third of the machine's memory; Kafka Streams and Spark on disk, as Flink
-   may (`FLINK_STATE_BACKEND`); Pathway in other memory.
+   their views there, on a third of the machine's memory; Kafka Streams and Spark on disk, without
+   limit, as Flink may (`FLINK_STATE_BACKEND`); Pathway in other memory.
 4. **Compare at your rate**, in the second table: 50 % of capacity is another rate for each engine.
    Engines had one core, so [measure on your machine](../README.md#run-it) first.
 5. **Timers decide freshness**: Deephaven changes its views once a second ([tuned](tuning.md): every
@@ -72,7 +72,7 @@ workload is shown on the machine measured last.
    Once a second means a p99 of hardly less than 1 s.
 6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
    collected garbage for up to 7 s, and Pathway used more CPU time. Below each first table stands
-   whose were; on nexmark all were, and so were searches (first columns). In most runs of Flink
+   whose were; those of nexmark and of searches (first columns) all were. In most runs of Flink
    (tuned) a collection fell into one window, by chance not at 80 %.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
