@@ -26,5 +26,5 @@ SERVICE = PythonProgram(
     after=("loadgen", "postgres", "redis"),  # the generator creates the topic
     environment=_environment,
     not_ready="it has not been assigned the partitions of the topic yet",
-    libraries=("confluent-kafka", "psycopg", "redis"),
+    libraries=("confluent-kafka", "psycopg"),
 )
