@@ -33,3 +33,9 @@ def full_after_min(early: LiveHeap, late: LiveHeap, size_gib: float, per_s: floa
     if late.counted <= early.counted or per_s <= 0 or not is_resolved:
         return None
     return max(0.0, size_gib - early.gib) / each_gib / per_s / 60 if each_gib else math.inf
+
+
+def events_until_full(minutes: float, capacity_per_s: float) -> float:
+    """Return after how many events a heap is full that is full after these minutes at half of the
+    capacity."""
+    return capacity_per_s / 2 * 60 * minutes

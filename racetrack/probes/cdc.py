@@ -17,7 +17,7 @@ from confluent_kafka import (
 from racetrack import clock
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError
-from racetrack.kafka_client import is_retriable
+from racetrack.kafka_client import FEW_FETCHES, is_retriable
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.probes.base import HadOutage, Probe, no_outage
 from racetrack.probes.loadgen import ArrivalsProbe
@@ -188,9 +188,6 @@ FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured,sent_ms\n"
 BATCH = 10_000
 # The generator reports its counts every 0.1 s; read the topic shortly before the next report.
 JUST_BEFORE_THE_NEXT_S = 0.08
-# The broker waits this long for more messages, so that there are at most 50 fetches a second, since
-# each takes CPU time; what is captured is counted up to this much later.
-FETCH_MS = 20
 HEADER_BYTES = 5
 # The probe fails if the broker returns nothing but temporary errors for this long.
 RETRIED_FOR_S = 30.0
@@ -225,8 +222,7 @@ class PurchasesProbe(Probe):
                     "group.id": "racetrack-purchases",
                     "enable.auto.commit": False,
                     "log_level": 2,
-                    "fetch.wait.max.ms": FETCH_MS,
-                    "fetch.min.bytes": 1 << 20,
+                    **FEW_FETCHES,
                 }
             )
         )

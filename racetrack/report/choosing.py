@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 
 from racetrack.analysis.claims import Claim, Estimate
+from racetrack.analysis.live_heap import events_until_full
 from racetrack.analysis.table import Load
 from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.metrics import (
@@ -71,9 +72,9 @@ workload is shown on the machine measured last.
    0.1 s), Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second.
    Once a second means a p99 of hardly less than 1 s.
 6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
-   collected garbage for up to 7 s, and Pathway used more CPU time. Below each first table stands
-   whose were; those of nexmark and of searches (first columns) all were. In most runs of Flink
-   (tuned) a collection fell into one window, by chance not at 80 %.
+   collected garbage for up to 7 s, and Pathway used more CPU time. Such engines stand below each
+   first table; all of nexmark and some searches (first columns) are so, too. In most runs of Flink
+   (tuned) a collection fell into one window, not at 80 %.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
 time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
@@ -345,7 +346,7 @@ def _until_full(standing: Standing, name: str) -> str:
         return format_estimate(MEMORY_FULL_AFTER, minutes)
     if not capacity:
         return f"{format_estimate(MEMORY_FULL_AFTER, minutes)} min at {HALF}"
-    events = capacity.mean / 2 * 60 * minutes.mean
+    events = events_until_full(minutes.mean, capacity.mean)
     return (
         f"{sign_of(minutes)}{significant(events / 1e6, 2)} million events"
         f" ({events / FULL_AT_PER_S / 60:,.0f} min at {FULL_AT_PER_S:,}/s)"

@@ -15,7 +15,7 @@ from racetrack.analysis import figures, limits, outcome, raw, windows
 from racetrack.analysis.capacity import MeasuredWork
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import age
-from racetrack.analysis.live_heap import LiveHeap, full_after_min, gib_per_event
+from racetrack.analysis.live_heap import LiveHeap, events_until_full, full_after_min, gib_per_event
 from racetrack.analysis.noise import Gate, over, shorter_ns, why_slow, why_void
 from racetrack.analysis.table import Load as TableLoad
 from racetrack.analysis.table import Row, is_offered, rows_of
@@ -309,8 +309,8 @@ class PhaseRun:
             grown = gib_per_event(self._early_heap, self._late_heap, size_gib) * BYTES_PER_GIB
         elif capacity := self._earlier.capacity:
             minutes = capacity.figures.get(MEMORY_FULL_AFTER.key, math.inf)
-            until_full = capacity.figures[CAPACITY.key] / 2 * 60 * minutes
-            grown = heap.size / until_full if until_full else 0.0
+            events = events_until_full(minutes, capacity.figures[CAPACITY.key])
+            grown = heap.size / events if events else 0.0  # as if it had been empty at first
         return replace(heap, per_event=max(heap.per_event, grown))
 
     def _offer_warm_up(self, phase: WarmUp) -> None:

@@ -590,7 +590,7 @@ class Runner:
         has_failed = outcome != "ok" and not is_void(outcome)
         capacity = self._known(number).capacity
         if not capacity:
-            return f"its capacity is unknown: {outcome}" if has_failed else outcome
+            return outcome if is_void(outcome) else f"its capacity is unknown: {outcome}"
         # With a scout, the engine need not have been the limit.
         is_unknown = capacity.at_least and (has_failed or not self.plan.scout_s)
         return f"its capacity is unknown: {capacity.remark}" if is_unknown else ""

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from racetrack import kafka_client
 from racetrack.analysis import calibration
-from racetrack.engines.shared.upsert import tracer
 from racetrack.results.defects import InjectedDefect
 from tests.records import COST, VIEW, run_json
 
@@ -306,4 +306,4 @@ def test_an_engine_that_does_not_note_what_it_did_fails_the_calibration(
 
 
 def test_the_tolerance_of_a_path_by_topics_is_the_time_between_two_fetches() -> None:
-    assert calibration.FETCHED_EVERY_MS == tracer.FETCH_MS
+    assert calibration.FETCHED_EVERY_MS == kafka_client.FETCH_MS

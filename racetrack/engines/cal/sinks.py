@@ -127,8 +127,7 @@ class RedisSink:
 
     def __init__(self, endpoint: str, views: Views) -> None:
         """Connect to the Redis at `host:port`, and remove what an earlier process wrote."""
-        host, _, port = endpoint.rpartition(":")
-        self._client, self._views = redis.Redis(host=host, port=int(port)), views
+        self._client, self._views = redis.Redis.from_url(f"redis://{endpoint}"), views
         self._client.delete(REDIS_PROGRESS)
         for key in {key for rows in views.traced for key in rows.keys}:
             self._client.delete(str(key), f"{key}.windows", f"{key}.0")

@@ -14,7 +14,7 @@ from racetrack.engines.contract import Seen
 from racetrack.engines.shared.tracer import Tally
 from racetrack.engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
-from racetrack.kafka_client import is_retriable
+from racetrack.kafka_client import FEW_FETCHES, is_retriable
 from racetrack.kafka_endpoint import KafkaEndpoint
 from racetrack.workloads.contract import ALL_PARTITIONS, TracedView
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.2  # how often to check `stop`; messages are received as they arrive
 MESSAGES_AT_ONCE = 10_000
-# The broker waits up to this long for more messages, so rows are received up to this much later.
-FETCH_MS = 20
 
 
 @dataclass(frozen=True)
@@ -105,9 +103,7 @@ def _consumer(kafka: KafkaEndpoint, names: Collection[str]) -> "Consumer":
                 "group.id": "racetrack-tracer-rows",  # required, but nothing is committed
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",  # topics are emptied when an engine is restarted
-                # Few and large fetches, since each takes CPU time on the measured machine.
-                "fetch.wait.max.ms": FETCH_MS,
-                "fetch.min.bytes": 1 << 20,
+                **FEW_FETCHES,
             }
         )
     )
