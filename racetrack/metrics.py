@@ -499,6 +499,7 @@ MEMORY_FULL_AFTER = _metric(
     "At half of the capacity: minutes after the first warm-up until the engine's heap would be full"
     " of live objects, if these keep growing per event as they did until the end of saturation;"
     " never if they did not grow by 1 % of the heap, n/a if by 1 to 5 %, or without a JVM.",
+    better="more",
     per="saturation",
     form="{:,.0f}",
     columns="run",

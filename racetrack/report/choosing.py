@@ -73,31 +73,33 @@ workload is shown on the machine measured last.
    Once a second means a p99 of hardly less than 1 s.
 6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
    collected garbage for up to 7 s, and Pathway used more CPU time. Such engines stand below each
-   first table; all of nexmark and some searches (first columns) are so, too. In most runs of Flink
-   (tuned) a collection fell into one window, not at 80 %.
+   first table; all of nexmark and some searches are so, too. In most runs of Flink (tuned), one
+   window contained a collection, never that at 80 %.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
 time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
 CPU-s/million at 100,000/s take a core. **Capacity**, or saturation throughput, is what an engine
 processes while input always waits. A load is held if the engine is not seen to fall behind in 40 s
-(search: 90 s) and its p99 stays within 5 s.
+(short runs: 10 s, searches: 90 s) and its p99 stays within 5 s.
 
 Engines in **bold** are better than all others compared, by
 [one rule](compare.md#when-engines-differ); ratios are of the repeats that both have. “16,300 to
 27,500”: within the limit at the first rate, above it or behind at the second. “~”: interval over
-± 15 %, or unknown. “≥”: something other than the engine was the limit; of a recovery time: the lag
-was not normal yet (2 s, or that before the kill) at the end. “†”: below 10 % of capacity, where
+± 15 %, or unknown. “≥”: the engine failed, or was not the limit; of a recovery time: the lag was
+not normal (2 s, or that before the kill) at the end. “†”: below 10 % of capacity, where
 timers decide more than work.
 """
 TUNED = "tuned"  # what names of tuned variants begin with
 QUICK = "_quick"  # end of the names of experiments by the plan `quick`
 NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
-BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is shown of each query
+# What is shown of each query.
+BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION, MEMORY_FULL_AFTER)
 # Rates at or near which engines are shown. A rate that was asked for is reached within
 # RATE_TOLERANCE.
 RATES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)
 IDLE = " †"  # the load is below LEAST_SHARE of its capacity
+OTHER_RATES = "At equal rates the order may be another: see the second table."
 ABOVE, NONE_HELD = "above capacity", "none that was tried"
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FULL_AT_PER_S = 10_000  # at which the time is shown after which a heap is full
@@ -163,7 +165,10 @@ def _answers(standing: Standing, links: Mapping[str, str]) -> str:
         if not claim.is_decided
     ]
     undecided = f"Not decided: which engine {'; '.join(others)}." if others else ""
-    return table + _paragraphs((*classes_compared(decided), undecided))
+    has_shares = any(claim.load and claim.load.share for claim in decided)
+    return table + _paragraphs(
+        (*classes_compared(decided), OTHER_RATES if has_shares else "", undecided)
+    )
 
 
 def _paragraphs(texts: Iterable[str]) -> str:
@@ -232,17 +237,19 @@ def _value(standing: Standing, claim: Claim, name: str) -> str:
 
 
 def _overview(standing: Standing, links: Mapping[str, str]) -> str:
-    """Return a table of what decides for most, with a row for each engine: how far it goes within
-    limits of the view lag, what it does after a kill, for how long it runs, and its classes."""
+    """Return a table of what decides for most, with a row for each engine: how far it goes, within
+    limits of the view lag and at all, what it does after a kill, for how long it runs, and its
+    classes."""
     of_name = {name_of(result): result for result in standing.results}
     ranked = standing.samples.ranked
     limits = (f"{VIEW_LAG_P99.title} within {ms / 1000:g} s up to, /s" for ms in LIMITS_MS)
-    full = MEMORY_FULL_AFTER.title
-    heading = ("engine", *limits, "answers, and recovery from a kill", full, "class")
+    most, full = f"{CAPACITY.title}, {CAPACITY.unit}", MEMORY_FULL_AFTER.title
+    heading = ("engine", *limits, most, "answers, and recovery from a kill", full, "class")
     rows = [
         (
             f"{link}{'' if name in ranked else ' (not ranked)'}",
             *(_within(standing, name, limit_ms)[1] for limit_ms in LIMITS_MS),
+            _brief(CAPACITY, standing.estimate(name, CAPACITY, None)),
             _answers_and_recovery(standing, of_name[name]),
             _until_full(standing, name),
             standing.class_of(of_name[name]),
@@ -265,20 +272,23 @@ def _overview(standing: Standing, links: Mapping[str, str]) -> str:
 
 
 def _after_saturation(standing: Standing, names: Iterable[str]) -> str:
-    """Return whose shares of capacity were measured after saturation, on the same stack; empty if
-    none were."""
+    """Return whose shares of capacity were not measured after saturation, on the same stack; empty
+    if all were not."""
     saturated, shares = set[str](), dict[str, list[bool]]()
     for row in standing.rows:
         if row.window == SATURATION:
             saturated.add(row.tag)
         elif row.share:
             shares.setdefault(row.variant, []).append(row.tag in saturated)
-    whose = [
-        f"{name}{'' if all(shares[name]) else ' (some)'}"
+    if not any(map(any, shares.values())):
+        return ""
+    others = [
+        f"{name}{' (some)' if any(shares[name]) else ''}"
         for name in names
-        if any(shares.get(name, ()))
+        if not all(shares.get(name, ()))
     ]
-    return f"Shares of capacity measured after saturation: {', '.join(whose)}." if whose else ""
+    exceptions = f", except those of {', '.join(others)}" if others else ""
+    return f"Shares of capacity were measured after saturation{exceptions}."
 
 
 def _how_far(standing: Standing, name: str) -> tuple[bool, list[float], str]:
@@ -309,9 +319,10 @@ def _within(standing: Standing, name: str, limit_ms: float) -> tuple[float, str]
         for rate, within in windows
         if rate <= highest and not all(within)
     ]
+    is_further = brief > (1 + metric.within) * highest
     facts = (
         f"missed in {', '.join(missed)}" if missed else "",
-        f"met up to {significant(brief)}/s in shorter windows" if brief > FURTHER * highest else "",
+        f"met up to {significant(brief)}/s in shorter windows" if is_further else "",
         f"{_brief(metric, found)}/s in a search" if found and not is_found else "",
     )
     text = _brief(metric, found) if is_found else f"{significant(highest)} {until}"

@@ -87,6 +87,16 @@ def test_the_rates_within_a_limit_of_view_lag_are_those_that_were_measured() -> 
     assert five["Steady Stream"] == "7,200 to 8,550" and five["Swift <b>&"] == "2,850 or more"
 
 
+def test_the_throughput_at_saturation_is_beside_the_rates_within_a_limit() -> None:
+    heading = "saturation throughput, /s"
+    assert column_of(page_of(STEADY, SWIFT), heading) == {
+        "Steady Stream": "9,000",
+        "Swift <b>&": "3,000",
+    }
+    bounds = replace(SWIFT, at_least=["capacity_per_s"]).windows()
+    assert column_of(page_of(SWIFT, windows=bounds), heading)["Swift <b>&"] == "≥ 3,000"
+
+
 def test_engines_are_shown_at_a_rate_or_at_the_nearest_that_were_measured() -> None:
     windows = SWIFT.windows()
     for window in windows:
@@ -306,18 +316,21 @@ def test_who_is_not_tuned_or_was_measured_briefly_is_named() -> None:
     assert "short runs" not in page_of(STEADY, SWIFT)
 
 
-def test_whose_shares_were_measured_after_saturation_is_named() -> None:
+def test_whose_shares_were_not_measured_after_saturation_is_named() -> None:
     saturated, *shares = SWIFT.windows()[: 1 + len(SHARES)]
-    sentence = "\nShares of capacity measured after saturation: Steady Stream"
+    sentence = "\nShares of capacity were measured after saturation"
 
     def page_with(*windows: Mapping[str, object]) -> str:
         return page_of(STEADY, SWIFT, windows=windows)
 
-    assert f"{sentence}, Swift <b>&.\n" in page_with(saturated, *shares)
-    assert f"{sentence}.\n" in page_with(*shares, saturated)
-    assert f"{sentence}, Swift <b>& (some).\n" in page_with(shares[0], saturated, *shares[1:])
+    assert f"{sentence}.\n" in page_with(saturated, *shares)
+    but_swift = f"{sentence}, except those of Swift <b>&.\n"
+    assert but_swift in page_with(*shares, saturated)
+    some = f"{sentence}, except those of Swift <b>& (some).\n"
+    assert some in page_with(shares[0], saturated, *shares[1:])
     on_another_stack = [{**share, "tag": "another"} for share in shares]
-    assert f"{sentence}.\n" in page_with(saturated, *on_another_stack)
+    assert but_swift in page_with(saturated, *on_another_stack)
+    assert sentence not in page_of(SWIFT, windows=[*shares, saturated])
 
 
 def test_each_query_has_a_row_with_who_is_best_in_bold() -> None:
