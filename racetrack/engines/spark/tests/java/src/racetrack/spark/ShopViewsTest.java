@@ -42,7 +42,7 @@ class ShopViewsTest extends ShopContract<World> {
             () -> world.keep("flagged", ShopViews.FLAGGED_PROFILES, "update"),
             "dd_flagged_profiles")
         .make(
-            () -> world.keep("flagged-views", ShopViews.FLAGGED_VIEWS, "append"),
+            () -> world.keep("flagged-views", ShopViews.flaggedViews(world.spark), "append"),
             "dd_flagged_profile_view");
   }
 
@@ -83,7 +83,7 @@ class ShopViewsTest extends ShopContract<World> {
     for (String text :
         Arrays.asList("hello", null, "{\"user_id\": 1}", "{\"user_id\": \"a\", \"url\": \"/\"}")) {
       StreamingQuery query =
-          stage.keep("wrong " + wrong++, ShopViews.ITEMS_AND_PROGRESS, "update");
+          stage.keep("wrong " + wrong++, ShopViews.items(stage.spark), "update");
       stage.send("pageviews", 3, text);
       var error =
           assertThrows(StreamingQueryException.class, () -> query.awaitTermination(60_000));

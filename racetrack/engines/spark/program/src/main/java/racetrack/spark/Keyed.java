@@ -19,7 +19,8 @@ abstract class Keyed<K> extends StatefulProcessor<K, Row, Row> {
   /** What this makes of `rows`, whose keys are in the column `key`. */
   final Dataset<Row> madeOf(
       Dataset<Row> rows, String key, Encoder<K> keys, TimeMode time, StructType made) {
-    return rows.groupBy(key)
+    return Session.coalesced(rows)
+        .groupBy(key)
         .as(keys, Encoders.row(rows.schema()))
         .transformWithState(this, time, OutputMode.Update(), Encoders.row(made));
   }

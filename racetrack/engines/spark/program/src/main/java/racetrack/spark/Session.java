@@ -1,15 +1,18 @@
 package racetrack.spark;
 
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.sql.types.DataTypes;
 
-/** Opens a Spark session: configured by the settings, otherwise with Spark's defaults. */
+/** Opens a Spark session: configured by the settings, and otherwise as described below. */
 final class Session {
   private static final String STATE_STORE =
       "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider";
   private static final String BY_FILE_SYSTEM =
       "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager";
+  private static final String PARTITIONS = "spark.sql.shuffle.partitions";
   private static final int IDLE_MS = 100;
 
   private Session() {}
@@ -20,7 +23,7 @@ final class Session {
             .config("spark.ui.enabled", false)
             .config("spark.local.dir", settings.stateFolder().resolve("local").toString())
             .config("spark.sql.warehouse.dir", settings.stateFolder().resolve("tables").toString())
-            .config("spark.sql.shuffle.partitions", settings.shufflePartitions())
+            .config(PARTITIONS, settings.shufflePartitions())
             // Time after which a query without new messages polls again. With Spark's default, 10
             // ms, polling tables that hardly ever change would take a considerable part of a core.
             .config("spark.sql.streaming.pollingDelay", IDLE_MS)
@@ -50,6 +53,14 @@ final class Session {
     spark.udf().register("debezium_row", row, DataTypes.StringType);
     spark.udf().register("debezium_row_before", before, DataTypes.StringType);
     return spark;
+  }
+
+  /**
+   * Returns rows in at most as many partitions as a stateful operator has. If that is one, Spark
+   * needs neither a shuffle before the operator nor a task for each partition of its inputs.
+   */
+  static Dataset<Row> coalesced(Dataset<Row> rows) {
+    return rows.coalesce(Integer.parseInt(rows.sparkSession().conf().get(PARTITIONS)));
   }
 
   /**

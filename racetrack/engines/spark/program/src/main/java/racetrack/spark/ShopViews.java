@@ -18,7 +18,7 @@ import org.apache.spark.sql.streaming.DataStreamWriter;
  *
  * <p>Spark's SQL has no ROW_NUMBER on streams and no window that moves with the clock. So the top
  * lists, the last ten views of profiles and the number of recent ones are programmed, with state of
- * their own: `TopItems`, `LastViews`, `ViewersEmails` and `RecentViews`.
+ * their own: `ItemViews`, `LastViews`, `ViewersEmails` and `RecentViews`.
  *
  * <p>If you change this file, it is compiled at the next start.
  */
@@ -84,28 +84,27 @@ final class ShopViews implements Views {
       )
       """;
 
+  /** The pageviews, and the changed purchases, from which totals are computed. */
+  private static final String ITEM_EVENTS =
+      """
+      SELECT CASE WHEN pageview_type = 'products' THEN target_id END AS item_id, partition,
+        received_at, 0 AS times, CAST(NULL AS DECIMAL(12, 2)) AS price, 0L AS sold
+      FROM (%s)
+      UNION ALL
+      SELECT item_id, NULL, NULL, times, times * purchase_price, times * quantity
+      FROM (%s)
+      """
+          .formatted(PAGEVIEWS_STG, PURCHASES_CHANGED);
+
   /**
    * One aggregation for the totals of each item, for the number of pageviews of each partition
    * (progress), and for the total number of pageviews (summary). As in SQL, a NULL adds nothing to
-   * a sum, and a sum of only NULLs is NULL. `TopItems` ranks the items by the last two columns.
+   * a sum, and a sum of only NULLs is NULL. `ItemViews` joins the totals of items with the rows of
+   * items; if a text was aggregated here, Spark would sort all rows instead of hashing them.
    */
-  static final String ITEMS_AND_PROGRESS =
+  private static final String ITEMS_AND_PROGRESS =
       """
       WITH
-      pageviews_stg AS (%s),
-      purchases_changed AS (%s),
-      together AS (
-        SELECT CASE WHEN pageview_type = 'products' THEN target_id END AS item_id, partition,
-          received_at, 0 AS times, CAST(NULL AS DECIMAL(12, 2)) AS price, 0L AS sold,
-          CAST(NULL AS STRING) AS item, CAST(NULL AS BIGINT) AS item_at
-        FROM pageviews_stg
-        UNION ALL
-        SELECT item_id, NULL, NULL, times, times * purchase_price, times * quantity, NULL, NULL
-        FROM purchases_changed
-        UNION ALL
-        SELECT CAST(debezium_key(key) AS BIGINT), NULL, NULL, 0, NULL, 0L, debezium_row(value), offset
-        FROM items
-      ),
       sums AS (
         SELECT item_id, partition, item_id IS NOT NULL AS by_item,
           grouping(item_id) = 0 AS is_sold, coalesce(CAST(item_id AS STRING), 'null') AS item_key,
@@ -114,9 +113,8 @@ final class ShopViews implements Views {
           sum(times) AS orders, count_if(times != 0) AS changes,
           coalesce(sum(price), 0) AS revenue, coalesce(sum(sold), 0) AS items_sold,
           sum(CASE WHEN price IS NOT NULL THEN times END) AS prices,
-          sum(CASE WHEN sold IS NOT NULL THEN times END) AS quantities,
-          from_json(max_by(item, item_at), 'name STRING, category STRING') AS item
-        FROM together
+          sum(CASE WHEN sold IS NOT NULL THEN times END) AS quantities
+        FROM item_events
         GROUP BY GROUPING SETS ((item_id), (partition), ())
       ),
       totals AS (
@@ -137,14 +135,7 @@ final class ShopViews implements Views {
           to_json(struct(item_id, pageviews)),
           by_item AND pageviews > 0,
 
-          'spark.item_summary', CAST(item_id AS STRING),
-          CASE WHEN item IS NOT NULL THEN
-            to_json(
-              struct(item_id, item.name, item.category, revenue, orders, items_sold, pageviews,
-                conversion_rate),
-              map('ignoreNullFields', 'false'))
-          END,
-          by_item,
+          'spark.item_summary', NULL, NULL, by_item,
 
           'spark.pageviews_progress', CAST(partition AS STRING),
           to_json(struct(partition, pageviews AS total, max_received_at)),
@@ -154,15 +145,24 @@ final class ShopViews implements Views {
           to_json(struct('all' AS summary_of, pageviews AS total, max_received_at)),
           is_all AND pageviews > 0
         ) AS (topic, key, value, is_row),
-        pageviews, conversion_rate
+        item_id, struct(revenue, orders, items_sold, pageviews, conversion_rate) AS totals
         FROM totals
       )
-      SELECT topic, key, value, topic = 'spark.item_summary' AS is_item, pageviews,
-        conversion_rate
+      SELECT topic, key, value, topic = 'spark.item_summary' AS is_item, item_id, totals,
+        CAST(NULL AS STRUCT<name: STRING, category: STRING>) AS item, CAST(NULL AS BIGINT) AS item_at
       FROM messages
       WHERE is_row
+      UNION ALL
+      SELECT NULL, NULL, NULL, true, CAST(debezium_key(key) AS BIGINT), NULL,
+        from_json(debezium_row(value), 'name STRING, category STRING'), offset
+      FROM items
+      """;
+
+  private static final String ITEM_VIEWS =
       """
-          .formatted(PAGEVIEWS_STG, PURCHASES_CHANGED);
+      SELECT topic, key, coalesce(value, to_json(row, map('ignoreNullFields', 'false'))) AS value
+      FROM item_views
+      """;
 
   /**
    * Users whose purchases are worth more than 10,000. They are written to a view, and to a topic
@@ -222,16 +222,15 @@ final class ShopViews implements Views {
    * A profile may be flagged at any time, and then its earlier pageviews are needed, so the join
    * keeps all pageviews.
    */
-  static final String FLAGGED_VIEWS =
+  private static final String FLAGGED_VIEWS =
       """
       SELECT 'spark.dd_flagged_profile_view' AS topic,
         to_json(struct(partition, offset)) AS key,
         to_json(
           struct(user_id, url, channel, received_at, partition, offset, pageview_type, target_id),
           map('ignoreNullFields', 'false')) AS value
-      FROM (%s) JOIN (%s) USING (user_id)
-      """
-          .formatted(PAGEVIEWS_STG, FLAGGED);
+      FROM joined_views JOIN joined_flags USING (user_id)
+      """;
 
   static final String PROFILE_VIEWS =
       """
@@ -339,18 +338,26 @@ final class ShopViews implements Views {
         kafka.toTopics("recent-views", recentViews(spark)).trigger(kafka.every(MOVES_EVERY_MS)),
         kafka.toTopics("high-value-users", spark.sql(HIGH_VALUE_USERS)),
         // Joined rows never change, so each is only appended.
-        kafka.toTopics("flagged-views", spark.sql(FLAGGED_VIEWS)).outputMode("append"));
+        kafka.toTopics("flagged-views", flaggedViews(spark)).outputMode("append"));
   }
 
   /** The messages of all views of items, and of the progress. */
   static Dataset<Row> items(SparkSession spark) {
-    return TopItems.addedTo(spark.sql(ITEMS_AND_PROGRESS));
+    Session.coalesced(spark.sql(ITEM_EVENTS)).createOrReplaceTempView("item_events");
+    ItemViews.addedTo(spark.sql(ITEMS_AND_PROGRESS)).createOrReplaceTempView("item_views");
+    return spark.sql(ITEM_VIEWS);
   }
 
   static Dataset<Row> lastViews(SparkSession spark) {
     ViewersEmails.joinedWith(LastViews.of(spark.sql(PROFILE_CHANGES)))
         .createOrReplaceTempView("enriched_views");
     return spark.sql(LAST_VIEWS);
+  }
+
+  static Dataset<Row> flaggedViews(SparkSession spark) {
+    Session.coalesced(spark.sql(PAGEVIEWS_STG)).createOrReplaceTempView("joined_views");
+    Session.coalesced(spark.sql(FLAGGED)).createOrReplaceTempView("joined_flags");
+    return spark.sql(FLAGGED_VIEWS);
   }
 
   static Dataset<Row> recentViews(SparkSession spark) {
