@@ -18,6 +18,7 @@ from racetrack.metrics import (
     COUNTED_TWICE,
     CPU_PER_MILLION,
     MEMORY_FULL_AFTER,
+    NEVER,
     NORMAL_AFTER,
     VIEW_LAG_P99,
     Metric,
@@ -353,10 +354,11 @@ def _until_full(standing: Standing, name: str) -> str:
     capacity = standing.estimate(name, CAPACITY, None)
     if not minutes:
         return NOT_MEASURED
-    if math.isinf(minutes.mean):
-        return format_estimate(MEMORY_FULL_AFTER, minutes)
-    if not capacity:
-        return f"{format_estimate(MEMORY_FULL_AFTER, minutes)} min at {HALF}"
+    text = format_estimate(MEMORY_FULL_AFTER, minutes)
+    if text == NEVER:
+        return text
+    if math.isinf(minutes.mean) or not capacity:
+        return f"{text} min at {HALF}"
     events = events_until_full(minutes.mean, capacity.mean)
     return (
         f"{sign_of(minutes)}{significant(events / 1e6, 2)} million events"

@@ -30,6 +30,7 @@ from racetrack.results.classes import TITLES, WORK
 from racetrack.results.published import EngineResult
 
 # Figures at half of the capacity that are shown with the rate which that was.
+INFINITE = 1e300  # stands for it where pages sort by a figure: JSON has no such number
 AT_RATE = (metrics.VIEW_LAG_P99, metrics.CPU_PER_MILLION, metrics.MEMORY_FULL_AFTER)
 
 
@@ -125,7 +126,7 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
         "text": ABOUT_0 if is_noise(column.metric, estimate) else number,
         "sure": ", ".join(dict.fromkeys(filter(None, facts))),
         "whole": format_estimate(column.metric, estimate),
-        "value": None if why_not or not math.isfinite(estimate.mean) else rounded(estimate.mean, 4),
+        "value": None if why_not else rounded(min(estimate.mean, INFINITE), 4),
     }
 
 

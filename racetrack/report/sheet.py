@@ -308,8 +308,9 @@ def sign_of(estimate: Estimate) -> str:
 
 
 def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
-    """Format an estimate: `41.0 ± 2.3`, `~41.0 (30.1 to 60.2)` if it is imprecise, or `41.0 (not
-    resolved)` with the reason, if that is not the number of repeats."""
+    """Format an estimate: `41.0 ± 2.3`, `~41.0 (30.1 to 60.2)` if it is imprecise, `41.0 (not
+    resolved)` with the reason, if that is not the number of repeats, or `never in 1 of 2 runs,
+    otherwise 41`."""
     if estimate is None:
         return ""
     if is_noise(metric, estimate):
@@ -317,7 +318,7 @@ def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
     mean = f"{sign_of(estimate)}{metric.number(rounded(estimate.mean))}"
     if estimate.at_limit or (estimate.n == 1 and None in (estimate.low, estimate.high)):
         is_sometimes = math.isinf(estimate.mean) and estimate.at_limit < estimate.n
-        return f"{mean} in {estimate.at_limit} of {estimate.n} runs" if is_sometimes else mean
+        return f"{mean}{_otherwise(metric, estimate)}" if is_sometimes else mean
     if estimate.low is None or estimate.high is None:
         why = "" if estimate.why_not == WhyNot.MORE_REPEATS else f": {estimate.why_not}"
         return f"{mean} ({NOT_RESOLVED}{why})"
@@ -325,6 +326,12 @@ def format_estimate(metric: Metric, estimate: Estimate | None) -> str:
         ends = (metric.number(rounded(end)) for end in (estimate.low, estimate.high))
         return f"{mean} ({' to '.join(ends)})"
     return f"{mean} ± {significant((estimate.high - estimate.low) / 2, 2)}"
+
+
+def _otherwise(metric: Metric, estimate: Estimate) -> str:
+    """Return in how many runs a figure was infinite, and what it was in the others."""
+    others = (metric.number(rounded(value)) for value in estimate.values if value < math.inf)
+    return f" in {estimate.at_limit} of {estimate.n} runs, otherwise {', '.join(others)}"
 
 
 def _columns(

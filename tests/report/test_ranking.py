@@ -153,6 +153,20 @@ def test_no_engine_is_marked_where_no_difference_is_claimed(tmp_path: Path) -> N
     assert sum(row[THROUGHPUT].startswith("≥ ") for row in rows) == 1
 
 
+def test_a_heap_that_is_never_full_is_the_best(tmp_path: Path) -> None:
+    windows = STEADY.windows()
+    for window in windows:
+        if "memory_full_after_min" in window["figures"]:
+            window["figures"]["memory_full_after_min"] = math.inf
+    click = f"""async () => {{
+      {MATRIX}
+      document.querySelector("#matrix th[data-key=memory_full_after_min] button").click();
+      return read().map((row) => row.memory_full_after_min);
+    }}"""
+    found = seen(page_of({"steady": {"windows": windows}}), tmp_path, click)
+    assert [text.split()[0] for text in found] == ["never", "30.0"]
+
+
 def test_a_figure_of_one_run_and_an_infinite_one_say_so(tmp_path: Path) -> None:
     steady = STEADY.windows()
     steady[0]["figures"]["memory_full_after_min"] = math.inf
