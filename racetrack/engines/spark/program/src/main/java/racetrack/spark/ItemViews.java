@@ -44,11 +44,11 @@ final class ItemViews extends Keyed<Boolean> {
       StructType.fromDDL(
           "revenue DECIMAL(38, 2), orders BIGINT, items_sold BIGINT, pageviews BIGINT,"
               + " conversion_rate DOUBLE");
-  private static final StructType NAMES = StructType.fromDDL("name STRING, category STRING");
-  private static final StructType ITEM =
-      new StructType().add("item", NAMES).add("totals", TOTALS);
+  private static final StructType ITEM = StructType.fromDDL("name STRING, category STRING");
+  private static final StructType KEPT =
+      new StructType().add("item", ITEM).add("totals", TOTALS);
   private static final StructType SUMMARY_ROW =
-      StructType.fromDDL("item_id BIGINT, " + NAMES.toDDL() + ", " + TOTALS.toDDL());
+      StructType.fromDDL("item_id BIGINT, " + ITEM.toDDL() + ", " + TOTALS.toDDL());
   private static final StructType MESSAGE =
       StructType.fromDDL("topic STRING, key STRING, value STRING").add("row", SUMMARY_ROW);
 
@@ -111,7 +111,7 @@ final class ItemViews extends Keyed<Boolean> {
 
   @Override
   public void init(OutputMode mode, TimeMode time) {
-    items = map("items", Encoders.LONG(), Encoders.row(ITEM));
+    items = map("items", Encoders.LONG(), Encoders.row(KEPT));
     shown = new HashMap<>();
     for (String view : Item.ORDERS.keySet()) {
       shown.put(view, map(view, Encoders.LONG(), Encoders.row(SUMMARY_ROW)));
