@@ -54,8 +54,8 @@ INTRODUCTION = """# Choosing an engine
 
 <!-- Generated from results/ by `./race publish`. Do not edit. -->
 
-Which engine for which job, by the [results](results.md), which have intervals and caveats. Each
-workload is shown on the machine measured last.
+Which engine for which job, by the [results](results.md). Each workload is shown on the machine
+measured last.
 
 1. **Take the workload that resembles yours**: the [shop](workloads.md#shop) joins and ranks, keeps
    all events and follows changes; [ads](workloads.md#ads) counts by campaign and ten
@@ -79,16 +79,16 @@ workload is shown on the machine measured last.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
 time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
-CPU-s/million at 100,000/s take a core. **Capacity**, or saturation throughput, is what an engine
-processes while input always waits. A load is held if the engine is not seen to fall behind in 40 s
-(short runs: 10 s, searches: 90 s) and its p99 stays within 5 s.
+CPU-s/million at 100,000/s take a core. Spark takes a core at any rate. **Capacity**, or saturation
+throughput, is what an engine processes while input always waits. A load is held if the engine is
+not seen to fall behind in 40 s (short runs: 10 s, searches: 90 s) and its p99 stays within 5 s.
 
 Engines in **bold** are better than all others compared, by
 [one rule](compare.md#when-engines-differ); ratios are of the repeats that both have. “16,300 to
 27,500”: within the limit at the first rate, above it or behind at the second. “~”: interval over
 ± 15 %, or unknown. “≥”: the engine failed, or was not the limit; of a recovery time: the lag was
-not normal (2 s, or that before the kill) at the end. “†”: below 10 % of capacity, where
-timers decide more than work.
+not normal (2 s, or that before the kill) at the end. “†”: below 10 % of capacity, where timers
+decide.
 """
 TUNED = "tuned"  # what names of tuned variants begin with
 QUICK = "_quick"  # end of the names of experiments by the plan `quick`
