@@ -73,8 +73,8 @@ measured last.
    0.1 s), Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second.
    Once a second means a p99 of hardly less than 1 s.
 6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
-   collected garbage for up to 7 s, and Pathway used more CPU time. Such engines stand below each
-   first table; all of nexmark and some searches are so, too. In most runs of Flink (tuned), one
+   collected garbage for up to 7 s, and Pathway used more CPU time. Whose were not stands below each
+   first table; all of nexmark and some searches were, too. In most runs of Flink (tuned), one
    window contained a collection, never that at 80 %.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
@@ -100,7 +100,6 @@ BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION, MEMORY_FULL_AFTER)
 RATES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)
 IDLE = " †"  # the load is below LEAST_SHARE of its capacity
-OTHER_RATES = "At equal rates the order may be another: see the second table."
 ABOVE, NONE_HELD = "above capacity", "none that was tried"
 LIMITS_MS = (1_000, 5_000)  # of view lag, as those of `how far`
 FULL_AT_PER_S = 10_000  # at which the time is shown after which a heap is full
@@ -166,10 +165,7 @@ def _answers(standing: Standing, links: Mapping[str, str]) -> str:
         if not claim.is_decided
     ]
     undecided = f"Not decided: which engine {'; '.join(others)}." if others else ""
-    has_shares = any(claim.load and claim.load.share for claim in decided)
-    return table + _paragraphs(
-        (*classes_compared(decided), OTHER_RATES if has_shares else "", undecided)
-    )
+    return table + _paragraphs((*classes_compared(decided), undecided))
 
 
 def _paragraphs(texts: Iterable[str]) -> str:
@@ -273,8 +269,8 @@ def _overview(standing: Standing, links: Mapping[str, str]) -> str:
 
 
 def _after_saturation(standing: Standing, names: Iterable[str]) -> str:
-    """Return whose shares of capacity were not measured after saturation, on the same stack; empty
-    if all were not."""
+    """Return that shares of capacity were measured after saturation, on the same stack, and whose
+    were not; empty if none were."""
     saturated, shares = set[str](), dict[str, list[bool]]()
     for row in standing.rows:
         if row.window == SATURATION:
@@ -284,7 +280,7 @@ def _after_saturation(standing: Standing, names: Iterable[str]) -> str:
     if not any(map(any, shares.values())):
         return ""
     others = [
-        f"{name}{' (some)' if any(shares[name]) else ''}"
+        f"some of {name}" if any(shares[name]) else name
         for name in names
         if not all(shares.get(name, ()))
     ]

@@ -29,8 +29,8 @@ from racetrack.report.standings import (
 from racetrack.results.classes import TITLES, WORK
 from racetrack.results.published import EngineResult
 
+INFINITE = 1e300  # by what pages sort infinite figures: JSON has no such number
 # Figures at half of the capacity that are shown with the rate which that was.
-INFINITE = 1e300  # stands for it where pages sort by a figure: JSON has no such number
 AT_RATE = (metrics.VIEW_LAG_P99, metrics.CPU_PER_MILLION, metrics.MEMORY_FULL_AFTER)
 
 

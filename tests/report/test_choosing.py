@@ -329,7 +329,7 @@ def test_whose_shares_were_not_measured_after_saturation_is_named() -> None:
     assert f"{sentence}.\n" in page_with(saturated, *shares)
     but_swift = f"{sentence}, except those of Swift <b>&.\n"
     assert but_swift in page_with(*shares, saturated)
-    some = f"{sentence}, except those of Swift <b>& (some).\n"
+    some = f"{sentence}, except those of some of Swift <b>&.\n"
     assert some in page_with(shares[0], saturated, *shares[1:])
     on_another_stack = [{**share, "tag": "another"} for share in shares]
     assert but_swift in page_with(saturated, *on_another_stack)

@@ -100,9 +100,9 @@ final class ItemViews extends Keyed<Boolean> {
   }
 
   /**
-   * `messages` have the columns `topic`, `key`, `value` and `is_item`. Those of items have, instead
-   * of the first three, `item_id` and either `totals`, or `item` and `item_at`, the offset of this
-   * change.
+   * `messages` have the columns `topic`, `key`, `value` and `is_item`. Those of items need none of
+   * the first three, but have `item_id` and either `totals`, or `item` (null: deleted) and
+   * `item_at`, the offset of this change.
    */
   static Dataset<Row> addedTo(Dataset<Row> messages) {
     return new ItemViews()

@@ -39,8 +39,7 @@ final class Session {
             // Spark refuses an operator after an aggregation that emits changed rows, because rows
             // might be late. There is no watermark, so no row is ever late.
             .config("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", false)
-            // Jobs take turns (FIFO): with a pool for each query and few cores, FAIR prefers the
-            // first pools so much that a micro-batch of the last one took 98 s instead of 4 s.
+            // Jobs take turns. FAIR prefers the first pools (docs/tuning.md).
             .config("spark.scheduler.mode", "FIFO")
             .config("spark.sql.session.timeZone", "UTC");
     settings.properties().forEach(builder::config);
@@ -56,11 +55,13 @@ final class Session {
   }
 
   /**
-   * Returns rows in at most as many partitions as a stateful operator has. If that is one, Spark
-   * needs neither a shuffle before the operator nor a task for each partition of its inputs.
+   * Returns rows in one partition if stateful operators have one, so that Spark needs neither a
+   * shuffle before them nor a task for each partition of their input. With more, coalescing would
+   * move partitions away from the executors that have their state.
    */
   static Dataset<Row> coalesced(Dataset<Row> rows) {
-    return rows.coalesce(Integer.parseInt(rows.sparkSession().conf().get(PARTITIONS)));
+    boolean isOne = rows.sparkSession().conf().get(PARTITIONS).equals("1");
+    return isOne ? rows.coalesce(1) : rows;
   }
 
   /**

@@ -12,13 +12,14 @@ import org.apache.spark.sql.streaming.DataStreamWriter;
  *
  * <p>In a query that emits rows whenever they change, Spark can't join the results of aggregations,
  * nor aggregate a join of streams. So streams that would be joined by a key are united into one
- * stream, and one aggregation by that key computes the joined row: the newest version of the item,
- * the sums of its purchases, and the number of its pageviews. If a purchase changes, its old values
- * are subtracted and its new values are added.
+ * stream, and one aggregation by that key computes the joined row, such as the newest version of a
+ * user and the sums of its purchases. If a purchase changes, its old values are subtracted and its
+ * new values are added.
  *
  * <p>Spark's SQL has no ROW_NUMBER on streams and no window that moves with the clock. So the top
  * lists, the last ten views of profiles and the number of recent ones are programmed, with state of
- * their own: `ItemViews`, `LastViews`, `ViewersEmails` and `RecentViews`.
+ * their own: `ItemViews`, `LastViews`, `ViewersEmails` and `RecentViews`. `ItemViews` also joins
+ * items with their totals, since Spark would sort all pageviews to aggregate a text with them.
  *
  * <p>If you change this file, it is compiled at the next start.
  */
@@ -99,8 +100,7 @@ final class ShopViews implements Views {
   /**
    * One aggregation for the totals of each item, for the number of pageviews of each partition
    * (progress), and for the total number of pageviews (summary). As in SQL, a NULL adds nothing to
-   * a sum, and a sum of only NULLs is NULL. `ItemViews` joins the totals of items with the rows of
-   * items; if a text was aggregated here, Spark would sort all rows instead of hashing them.
+   * a sum, and a sum of only NULLs is NULL. `ItemViews` joins the totals of items with the items.
    */
   private static final String ITEMS_AND_PROGRESS =
       """
