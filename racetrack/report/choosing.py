@@ -73,9 +73,9 @@ measured last.
    0.1 s), Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second.
    Once a second means a p99 of hardly less than 1 s.
 6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
-   collected garbage for up to 7 s, and Pathway used more CPU time. Whose were not stands below each
-   first table; all of nexmark and some searches were, too. In most runs of Flink (tuned), one
-   window contained a collection, never that at 80 %.
+   collected garbage for up to 7 s, and Pathway used more CPU time. Exceptions are named below each
+   first table; all of nexmark and some searches followed it, too. In most runs of Flink (tuned),
+   one window contained a collection, never that at 80 %.
 
 **View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
 time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
@@ -93,8 +93,7 @@ decide.
 TUNED = "tuned"  # what names of tuned variants begin with
 QUICK = "_quick"  # end of the names of experiments by the plan `quick`
 NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
-# What is shown of each query.
-BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION, MEMORY_FULL_AFTER)
+BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is compared by query
 # Rates at or near which engines are shown. A rate that was asked for is reached within
 # RATE_TOLERANCE.
 RATES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
@@ -439,11 +438,12 @@ def _by_query(family: Sequence[Standing]) -> str:
     figures."""
     workload = find_workload(family[0].family[0])
     columns = [column for column in columns_of(family) if column.metric in BY_QUERY]
-    heading = ("query", *(column.heading for column in columns))
+    heading = ("query", *(column.heading for column in columns), MEMORY_FULL_AFTER.title)
     rows = [
         (
             "; ".join(_asked(workload, query) for query in place.queries.split(",")),
             *(_best(place, column) for column in columns),
+            "; ".join(f"{name}: {_until_full(place, name)}" for name in place.names),
         )
         for place in family
     ]
