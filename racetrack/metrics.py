@@ -539,8 +539,8 @@ BASE_CPU = _metric(
     "base_cpu_pct",
     "base CPU",
     "% of a core",
-    "CPU use of the engine at rate 0, extrapolated by a line through the rates of a run; n/a if it"
-    " is above the use at one of these, so that there is no such line.",
+    "CPU use of the engine at rate 0, extrapolated by a line through the rates of a run; n/a if"
+    " its uses are not on a line.",
     better="less",
     best="has the lowest base CPU use",
     within_abs=FOREIGN_WITHIN_PCT,

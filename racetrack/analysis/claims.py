@@ -21,6 +21,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ from racetrack.metrics import (
     metric_of,
 )
 from racetrack.results.classes import TITLES, ClassesOfRun, differing, ranked
+from racetrack.results.run import SATURATION
 
 # Error probability of Holm's procedure. The probability of a false claim is below 5 %, because
 # differences that the harness does not resolve are not claimed either.
@@ -228,9 +230,10 @@ def claims(
     held. A load is held if it was in most runs; figures are those of all runs. Recoveries are
     compared among those whose views were right afterwards. A variant with fewer than half of the
     runs that two others have, or with a single run where two have more, is not compared: each
-    further comparison asks more evidence of all others. Some figures are compared only between
-    variants of one class (`Metric.alike`). With `baseline`, each variant is only compared with that
-    one.
+    further comparison asks more evidence of all others. At a share of capacity, variants measured
+    on a fresh stack are compared, or else those measured after saturation, which fills heaps. Some
+    figures are compared only between variants of one class (`Metric.alike`). With `baseline`, each
+    variant is only compared with that one.
 
     One call is one family of Holm's procedure.
     """
@@ -248,16 +251,24 @@ def claims(
 @dataclass
 class _Sample:
     """Values of a figure, with the repeat in which each was measured (None: not in turn with other
-    variants). `interval` replaces the values of a recorded mean. `held` is true if most runs held
-    the load, and it was offered to the others, which have values, too. `is_steady` is true if all
-    held it, and the values scatter as others do with which their variance is pooled."""
+    variants), and those on each stack of the repeat, whose mean a value is. `limited` are the
+    positions of those that something other than the engine limited. `interval` replaces the values
+    of a recorded mean. `held` is true if most runs held the load, and it was offered to the others,
+    which have values, too. `is_steady` is true if all held it, and the values scatter as others do
+    with which their variance is pooled."""
 
     values: list[float] = field(default_factory=list)
     repeats: list[Repeat | None] = field(default_factory=list)
+    stacks: list[list[float]] = field(default_factory=list)
     interval: Interval | None = None
-    bounds: int = 0
+    limited: set[int] = field(default_factory=set)
     held: bool = True
     is_steady: bool = True
+
+    @property
+    def bounds(self) -> int:
+        """How many values are lower bounds."""
+        return len(self.limited)
 
     @property
     def has_logarithm(self) -> bool:
@@ -276,7 +287,8 @@ class _LogMean(NamedTuple):
 
 class Samples:
     """The figures of rows of one place, by variant, metric and load. It is made
-    once for all of `claims`, `estimates` and `ratios`."""
+    once for all of `claims`, `estimates` and `ratios`. `after_saturation` are the variants and
+    shares of their capacity that were only measured after saturation, on the same stack."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
@@ -284,12 +296,13 @@ class Samples:
         self.classes = {row.variant: row.classes for row in ok}
         self.ranked = ranked(self.classes)
         self.variants = tuple(dict.fromkeys((*self.ranked, *self.classes)))
+        counted, self.after_saturation = _in_one_order(ok)
         self._runs: dict[str, dict[Load, list[Row]]] = {name: {} for name in self.variants}
-        for row in ok:
+        for row in counted:
             if row.load:
                 self._runs[row.variant].setdefault(row.load.asked, []).append(row)
         self.by_key: dict[Key, _Sample] = {}
-        for row in [*ok, *whole_runs(ok)]:
+        for row in [*counted, *whole_runs(ok)]:
             for key, value in row.values.items():
                 if is_registered(key):
                     self._add(row, key, value)
@@ -312,14 +325,22 @@ class Samples:
         sample = self.by_key.setdefault((row.variant, key, load), _Sample())
         repeat = (row.experiment, row.repeat) if row.experiment else None
         if repeat and row.tag and repeat in sample.repeats:
-            # On another stack of the same repeat, as in a search: the mean of both counts once.
+            # On another stack of the same repeat, as in a search: the mean of all counts once.
             at = sample.repeats.index(repeat)
-            sample.values[at] = (sample.values[at] + value) / 2
+            sample.stacks[at].append(value)
+            sample.values[at] = fmean(sample.stacks[at])
         else:
+            at = len(sample.values)
             sample.values.append(value)
             sample.repeats.append(repeat)
+            sample.stacks.append([value])
         sample.interval = row.intervals.get(key, sample.interval)
-        sample.bounds += key in row.at_least
+        if key in row.at_least:
+            sample.limited.add(at)
+
+    def loads(self, variant: str) -> list[Load]:
+        """Return the loads at which a variant was measured, rising."""
+        return sorted(self._runs[variant], key=lambda load: load.order)
 
     def windows(self, variant: str, load: Load | None) -> list[Row]:
         """Return the windows of a variant at a load."""
@@ -455,7 +476,9 @@ class Samples:
             for key in keys
             if key in self.by_key and self._has_place(key) and not self.is_wrong(key)
         }
-        known = _measured_often(known)
+        fresh = {name: known[name] for name in known if (name, load) not in self.after_saturation}
+        late = {name: known[name] for name in known.keys() - fresh.keys()}
+        known = _measured_often(fresh if len(fresh) > 1 or not late else late)
         sign = -1 if metric.better == "more" else 1
         order = tuple(sorted(known, key=lambda name: (sign * known[name].mean, name)))
         pairs = {
@@ -616,6 +639,24 @@ def _exceeds(ratio: float, freedom: int, of_other: int) -> bool:
 def is_resolved(ratio: Ratio) -> bool:
     """Return whether the repeats resolve the interval of a ratio."""
     return None not in (ratio.low, ratio.high) and ratio.high <= WIDEST * ratio.low  # type: ignore[operator]
+
+
+def _in_one_order(rows: Sequence[Row]) -> tuple[list[Row], set[tuple[str, Load]]]:
+    """Return the rows without those at a share of capacity after saturation on the same stack,
+    whose variant also has some on a fresh stack; and the variants and shares that have none."""
+    saturated: set[str] = set()
+    fresh: set[tuple[str, Load]] = set()
+    late: dict[int, tuple[str, Load]] = {}
+    for at, row in enumerate(rows):
+        if row.window == SATURATION and row.tag:
+            saturated.add(row.tag)
+        elif row.load and row.share and row.tag in saturated:
+            late[at] = (row.variant, row.load.asked)
+        elif row.load:
+            fresh.add((row.variant, row.load.asked))
+    only_late = {*late.values()} - fresh
+    kept = [row for at, row in enumerate(rows) if at not in late or late[at] in only_late]
+    return kept, only_late
 
 
 def _measured_often(known: Mapping[str, Estimate]) -> dict[str, Estimate]:

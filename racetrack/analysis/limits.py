@@ -13,6 +13,7 @@ from racetrack.units import parse_cores
 
 # Cores with less idle time are saturated. The kernel's accounting misses some of the time.
 BUSY = 0.95
+NO_IDLE_TIME = "had no idle time"
 HARNESS = "harness"
 # A service that uses less of the busy cores is not named.
 LEAST_NAMED = 0.05
@@ -53,7 +54,7 @@ def _text(cores: Collection[int], used: dict[str, float]) -> str:
     most = sorted(used, key=lambda name: -used[name])
     named = (f"{name} {100 * used[name]:.0f} %" for name in most if used[name] >= LEAST_NAMED)
     which = f"core{'s' * (len(cores) > 1)} {', '.join(map(str, sorted(cores)))}"
-    return f"{which} had no idle time ({', '.join(named)}), while the engine's cores had some"
+    return f"{which} {NO_IDLE_TIME} ({', '.join(named)}), while the engine's cores had some"
 
 
 def _cpu_s(folder: Path, window: Window) -> dict[str, float]:

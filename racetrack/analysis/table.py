@@ -16,6 +16,7 @@ from typing import Any
 
 from racetrack import config, renamed
 from racetrack.analysis import windows
+from racetrack.analysis.limits import NO_IDLE_TIME
 from racetrack.analysis.outcome import run_outcome
 from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.analysis.warnings import count_views
@@ -78,7 +79,7 @@ NO_FIGURES = ("report.json", "verified.json")
 OF_EARLIER = ("sweep.json", "comparison.json", "scale.json", "limit.json")
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Load:
     """The load of a window: a rate in events per second, and the share of the engine's capacity if
     it was given as one; or a load profile, whose rate is its mean."""
@@ -91,6 +92,11 @@ class Load:
     def asked(self) -> "Load":
         """The load as it was asked for: without the rate that a share came to."""
         return self if self.share is None else Load(0, self.share)
+
+    @property
+    def order(self) -> tuple[float, int, str]:
+        """A key that sorts rates before shares, both rising."""
+        return self.share or 0.0, self.per_s, self.profile
 
     def __str__(self) -> str:
         if self.share is not None:
@@ -199,6 +205,12 @@ class Row:
         is_known = bool(lags_ms) and not self.at_least.intersection((LAG_P99.key, VIEW_LAG_P99.key))
         fell_behind = self.verdict == VerdictKind.FELL_BEHIND
         return self.is_offered and not fell_behind and is_known and max(lags_ms) <= HELD_WITHIN_MS
+
+    @property
+    def harness_was_busy(self) -> bool:
+        """True if cores of everything but the engine had no idle time, so that the lag may be
+        theirs."""
+        return NO_IDLE_TIME in self.remark
 
 
 def is_offered(per_s: float, values: Mapping[str, float], verdict: str) -> bool:
@@ -645,19 +657,24 @@ def differences(first: Table, second: Table, names: tuple[str, str]) -> list[str
 def whole_runs(rows: Sequence[Row]) -> list[Row]:
     """Return a row for each run with figures of the whole run: the maximum of its memory, and its
     CPU use extrapolated to rate 0. Runs at one rate each count as one run if they are of the same
-    repeat; these have no memory in common. Repeats that lack a load of their variant are left out,
-    because memory grows with the number of events in a run."""
-    loads: dict[tuple[Place, str], set[Load]] = {}
+    repeat; these have no memory in common. Repeats with fewer loads than others of their variant
+    are left out, because memory grows with the number of events in a run; and so are searches."""
     repeats: dict[tuple[Place, str, str, int], list[Row]] = {}
     for row in rows:
-        if row.outcome == "ok" and row.load and not row.intervals:
-            loads.setdefault((row.place, row.variant), set()).add(row.load.asked)
+        if row.outcome == "ok" and row.load and not (row.intervals or row.is_trial):
             repeats.setdefault((row.place, row.variant, row.experiment, row.repeat), []).append(row)
+    most: Counter[tuple[Place, str]] = Counter()
+    for (place, variant, *_), mine in repeats.items():
+        most[place, variant] = max(most[place, variant], _loads(mine))
     return [
         _whole_run(mine)
         for (place, variant, *_), mine in repeats.items()
-        if {row.load.asked for row in mine if row.load} == loads[place, variant]
+        if _loads(mine) == most[place, variant]
     ]
+
+
+def _loads(rows: Sequence[Row]) -> int:
+    return len({row.load.asked for row in rows if row.load})
 
 
 def _whole_run(rows: Sequence[Row]) -> Row:

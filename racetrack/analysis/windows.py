@@ -21,6 +21,8 @@ SUPPORT = TABLE_SERVICES
 GENERATOR = "loadgen"
 # A line of CPU use over rates needs this many different rates.
 FEWEST_RATES = 2
+# A line misses no measured CPU use by more than this part of the highest.
+OFF_LINE = 0.1
 # Percent of a core, divided by events per second, to CPU seconds per million events.
 S_PER_MILLION = 1e4
 
@@ -72,9 +74,13 @@ class CostLine:
     base_pct: float
     marginal_s_per_million: float
 
+    def used_pct(self, per_s: float) -> float:
+        """Return the CPU use at a rate, in percent of a core."""
+        return self.base_pct + self.marginal_s_per_million * per_s / S_PER_MILLION
+
     def s_per_million(self, per_s: float) -> float:
         """Return the CPU seconds per million events at a rate."""
-        return self.base_pct * S_PER_MILLION / per_s + self.marginal_s_per_million
+        return self.used_pct(per_s) * S_PER_MILLION / per_s
 
 
 def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
@@ -89,11 +95,15 @@ def cost_line(points: Sequence[tuple[float, float]]) -> CostLine | None:
 
 def base_and_marginal(points: Sequence[tuple[float, float]]) -> dict[str, float]:
     """Return the two figures of the line through pairs of a rate and the CPU use at it; one that
-    is not positive is left out. A line that begins clearly above a measured use is none: then the
-    cost of an event falls with the rate."""
-    line = cost_line(points)
-    least_pct = min((used_pct for _, used_pct in points), default=0.0)
-    if not line or line.base_pct > least_pct + metrics.BASE_CPU.within_abs:
+    is not positive is left out. There is no such line if it begins clearly above a measured use, or
+    misses one by more than OFF_LINE of the highest: then the cost of an event changes with the
+    rate."""
+    if not (line := cost_line(points)):
+        return {}
+    used_pct = [pct for _, pct in points]
+    off_pct = max(abs(pct - line.used_pct(rate)) for rate, pct in points)
+    begins_above = line.base_pct > min(used_pct) + metrics.BASE_CPU.within_abs
+    if begins_above or off_pct > OFF_LINE * max(used_pct):
         return {}
     parts = {
         metrics.BASE_CPU.key: line.base_pct,

@@ -16,14 +16,15 @@ COLUMNS = 100
 @dataclass(frozen=True, eq=False)
 class Line:
     """A line of a chart. `x` and `y` have equal length. `look` is the index of colour, marker and
-    stroke. `half` contains half-widths of intervals along y (NaN: no interval)."""
+    stroke. `low` and `high` are the ends of intervals along y (NaN: no interval)."""
 
     name: str
     x: Floats
     y: Floats
     look: int
     kind: Literal["line", "step", "points"] = "line"
-    half: Floats | None = None
+    low: Floats | None = None
+    high: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -94,19 +95,14 @@ def for_page(chart: Chart) -> dict[str, Any]:
 
 
 def _line_for_page(line: Line, x_decimals: int, y_decimals: int) -> dict[str, Any]:
-    ends: dict[str, Any] = {}
-    if line.half is not None:
-        ends = {
-            "low": _rounded(line.y - line.half, y_decimals),
-            "high": _rounded(line.y + line.half, y_decimals),
-        }
+    ends = {"low": line.low, "high": line.high}
     return {
         "name": line.name,
         "look": line.look,
         "kind": line.kind,
         "x": _rounded(line.x, x_decimals),
         "y": _rounded(line.y, y_decimals),
-        **ends,
+        **{end: _rounded(y, y_decimals) for end, y in ends.items() if y is not None},
     }
 
 

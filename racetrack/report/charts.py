@@ -1,5 +1,6 @@
 """Charts of a report: variants over loads and settings, and runs over time."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -92,11 +93,13 @@ def _varied(rows: Sequence[Row]) -> dict[str, dict[str, tuple[str, float]]]:
         for key, text in row.config.items():
             if (value := _number(text)) is not None:
                 values.setdefault(key, {})[variant] = (row.engine, value)
-    return {
-        key: by_variant
-        for key, by_variant in values.items()
-        if len({value for _, value in by_variant.values()}) > 1
-    }
+    varied = {}
+    for key, by_variant in values.items():
+        several = Counter(engine for engine, _ in {*by_variant.values()})
+        mine = {name: value for name, value in by_variant.items() if several[value[0]] > 1}
+        if mine:
+            varied[key] = mine
+    return varied
 
 
 def _number(text: str) -> float | None:
@@ -108,14 +111,11 @@ def _number(text: str) -> float | None:
 
 def _line_of(label: str, points: Sequence[tuple[float, Estimate]], look: int) -> Line:
     ordered = sorted(points, key=lambda point: point[0])
-    x, y = [x for x, _ in ordered], [estimate.mean for _, estimate in ordered]
-    half = [
-        np.nan
-        if estimate.low is None or estimate.high is None
-        else (estimate.high - estimate.low) / 2
-        for _, estimate in ordered
-    ]
-    return Line(label, np.array(x), np.array(y), look, "points", np.array(half))
+    x, y, low, high = (
+        np.array(values, dtype=float)  # NaN: None
+        for values in zip(*((x, e.mean, e.low, e.high) for x, e in ordered), strict=True)
+    )
+    return Line(label, x, y, look, "points", low, high)
 
 
 def _comparison(metric: Metric, x_title: str, lines: Sequence[Line], rates: list[float]) -> Chart:

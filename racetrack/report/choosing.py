@@ -47,7 +47,6 @@ from racetrack.report.standings import (
     name_of,
 )
 from racetrack.results.published import EngineResult
-from racetrack.results.run import SATURATION
 from racetrack.workloads.contract import Workload, find_workload
 
 INTRODUCTION = """# Choosing an engine
@@ -96,7 +95,7 @@ NO_RESULTS, FEWER_RUNS = " (no results yet)", "fewer runs"
 BY_QUERY = (VIEW_LAG_P99, CAPACITY, CPU_PER_MILLION)  # what is compared by query
 # Rates at or near which engines are shown. A rate that was asked for is reached within
 # RATE_TOLERANCE.
-RATES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
+RATES = (1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 300_000)
 AT_RATES = (VIEW_LAG_P99, CPU_PER_MILLION)
 IDLE = " †"  # the load is below LEAST_SHARE of its capacity
 ABOVE, NONE_HELD = "above capacity", "none that was tried"
@@ -209,10 +208,21 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
     for name in standing.samples.ranked:
         is_alike = standing.samples.classes[name].get(claim.metric.alike) in alike
         if name not in claim.order and is_alike:
-            reason = standing.why_not_compared(name, claim.metric, claim.load) or FEWER_RUNS
+            reason = standing.why_not_compared(name, claim.metric, claim.load)
+            reason = reason or _why_left_out(standing, claim, name)
             if claim.load or reason != NOT_MEASURED:
                 reasons.setdefault(reason, []).append(links[name])
     return "".join(f"; {reason}: {few_names(those)}" for reason, those in reasons.items())
+
+
+def _why_left_out(standing: Standing, claim: Claim, name: str) -> str:
+    """Return why a result whose figure can be compared has no place in the order of a claim."""
+    is_late, are_late = (
+        (each, claim.load) in standing.samples.after_saturation for each in (name, claim.order[0])
+    )
+    if is_late == are_late:
+        return FEWER_RUNS
+    return "measured after saturation" if is_late else "measured on a fresh stack"
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:
@@ -270,19 +280,15 @@ def _overview(standing: Standing, links: Mapping[str, str]) -> str:
 def _after_saturation(standing: Standing, names: Iterable[str]) -> str:
     """Return that shares of capacity were measured after saturation, on the same stack, and whose
     were not; empty if none were."""
-    saturated, shares = set[str](), dict[str, list[bool]]()
-    for row in standing.rows:
-        if row.window == SATURATION:
-            saturated.add(row.tag)
-        elif row.share:
-            shares.setdefault(row.variant, []).append(row.tag in saturated)
-    if not any(map(any, shares.values())):
+    samples = standing.samples
+    if not samples.after_saturation:
         return ""
-    others = [
-        f"some of {name}" if any(shares[name]) else name
-        for name in names
-        if not all(shares.get(name, ()))
-    ]
+    others = []
+    for name in names:
+        shares = [load for load in samples.loads(name) if load.share]
+        fresh = [load for load in shares if (name, load) not in samples.after_saturation]
+        if fresh:
+            others.append(name if fresh == shares else f"some of {name}")
     exceptions = f", except those of {', '.join(others)}" if others else ""
     return f"Shares of capacity were measured after saturation{exceptions}."
 
@@ -398,7 +404,8 @@ def _at_rate(standing: Standing, name: str, per_s: float) -> str:
         min(above, key=rates.__getitem__, default=None),
     )
     shown = dict.fromkeys(load for load in nearest if load)
-    return "; ".join(_at(standing, name, load, per_s) for load in shown) or NOT_MEASURED
+    about = per_s if len(shown) == 1 else math.inf
+    return "; ".join(_at(standing, name, load, about) for load in shown) or NOT_MEASURED
 
 
 def _at(standing: Standing, name: str, load: Load, per_s: float) -> str:
@@ -422,13 +429,15 @@ def _brief(metric: Metric, estimate: Estimate | None) -> str:
 
 def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float, list[bool]]]:
     """Return the mean rates at which an engine was measured, each with whether it held the load
-    within a limit of the view lag in each window."""
+    within a limit of the view lag in each window. A window that missed it while the harness was
+    busy does not tell."""
     loads: dict[Load, list[bool]] = {}
     for row in standing.rows:
         lag_ms = row.values.get(VIEW_LAG_P99.key)
         if row.variant == name and row.load and lag_ms is not None:
             within = row.held and lag_ms <= limit_ms
-            loads.setdefault(row.load.asked, []).append(within)
+            if within or not row.harness_was_busy:
+                loads.setdefault(row.load.asked, []).append(within)
     rates = ((standing.estimate(name, ACHIEVED, load), windows) for load, windows in loads.items())
     return [(rate.mean, windows) for rate, windows in rates if rate]
 

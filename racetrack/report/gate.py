@@ -181,7 +181,7 @@ def _changes(rows: Sequence[Row], baseline: Sequence[Row]) -> dict[Key, Pair]:
             before = [
                 replace(row, variant=name + BEFORE, place=mine[0].place)
                 for row in baseline
-                if row.variant == name
+                if row.variant == name and not row.is_trial
             ]
             pairs |= ratios([*mine, *before], name + BEFORE)
     return pairs

@@ -342,13 +342,15 @@ def _caveats(material: Material) -> Iterator[str]:
     folders = [row.folder for row in material.rows if row.folder]
     yield from caveats_of(material.records[max(folders, key=lambda folder: folder.name)])
     with_loads = {row.experiment for row in material.rows if not row.is_recovery}
+    labels = {row.label for row in material.rows}
     planned: dict[str, int] = {}
     made: Counter[str] = Counter()
     for folder in _plans(material):
         if folder.name not in with_loads:
             continue
         experiment = read_experiment(folder)
-        plan, runs = experiment.name, experiment.runs
+        plan = experiment.name
+        runs = [run for run in experiment.runs if run.variant in labels]
         planned[plan] = max(planned.get(plan, 0), len({run.repeat for run in runs}))
         made[plan] += len({run.repeat for run in runs if run.outcome is not None})
         if note := experiment.plan.get("note"):

@@ -198,14 +198,13 @@ def _pairs(values: Mapping[str, object]) -> str:
 def _choice(standing: Standing, names: Collection[str]) -> dict[str, Any]:
     """Return what holds among some of the results, from the claims about all: the answers, and the
     leaders of each column."""
-    rows = [row for row in standing.rows if row.variant in names]
     made = [claim.among(names) for claim in standing.claims]
     mine = [result for result in standing.results if name_of(result) in names]
     unverified = [name_of(result) for result in mine if not result.views.runs]
     return {
         "names": names,
         "answers": [
-            *answers(rows, [claim for claim in made if len(claim.order) > 1]),
+            *answers(standing.samples, [claim for claim in made if len(claim.order) > 1], names),
             *caveats_of(mine),
             *([f"The answers of {', '.join(unverified)} were not verified."] if unverified else []),
         ],

@@ -5,7 +5,7 @@ It is made from rows and claims only; `render.py` and `html.py` print it.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -142,7 +142,7 @@ def section(
     exceptions = [*_slowed(rows), *_remarks(rows), *_failures(rows)]
     return Section(
         title=str(rows[0].place),
-        answers=tuple(answers(rows, made)),
+        answers=tuple(answers(samples, made, variants)),
         grids=tuple(grid for grid in grids if grid.rows),
         notes=(*notes, *exceptions),
         claims=tuple(made),
@@ -150,13 +150,14 @@ def section(
     )
 
 
-def answers(rows: Sequence[Row], made: Sequence[Claim]) -> list[str]:
+def answers(samples: Samples, made: Sequence[Claim], names: Collection[str]) -> list[str]:
     """Return a sentence for each question, then one on the classes that differ, and one for each
-    variant that did not hold a load, was limited by something else, or is not ranked."""
+    named variant that did not hold a load, was limited by something else, or is not ranked."""
+    rows = [row for row in samples.rows if row.variant in names and row.outcome == "ok"]
     return [
         *map(sentence, made),
         *classes_compared(made),
-        *_not_held(rows),
+        *_not_held(samples, dict.fromkeys(row.variant for row in rows)),
         *_limited(rows),
         *_wrong_after_kills(rows),
         *_not_ranked(rows),
@@ -200,19 +201,13 @@ def _undecided(claim: Claim, best: str) -> Iterator[str]:
             yield f"`{name}` {_value(claim, name)} (no ratio)"
 
 
-def _not_held(rows: Sequence[Row]) -> Iterator[str]:
+def _not_held(samples: Samples, names: Iterable[str]) -> Iterator[str]:
     """Yield a sentence for each variant that did not hold a load in all windows."""
-    for variant in dict.fromkeys(row.variant for row in rows):
-        windows: dict[Load, list[Row]] = {}
-        for row in rows:
-            if row.variant == variant and row.outcome == "ok" and row.load and row.load.per_s:
-                windows.setdefault(row.load.asked, []).append(row)
+    for variant in names:
         missed = [
-            _missed(load, each)
-            for load, each in sorted(
-                windows.items(), key=lambda at: (at[0].share or 0, at[0].per_s)
-            )
-            if not all(row.held for row in each)
+            _missed(load, samples.windows(variant, load))
+            for load in samples.loads(variant)
+            if load != Load(0) and samples.missed(variant, load)
         ]
         if missed:
             yield f"`{variant}` did not hold {', '.join(missed)}."
@@ -258,7 +253,7 @@ def _wrong_after_kills(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _not_ranked(rows: Sequence[Row]) -> Iterator[str]:
-    classes = {row.variant: row.classes for row in rows if row.outcome == "ok"}
+    classes = {row.variant: row.classes for row in rows}
     for variant in sorted(classes.keys() - ranked(classes)):
         yield (
             f"`{variant}` is not ranked: its views are computed {classes[variant][WORK]}, so its"
@@ -352,7 +347,7 @@ def _at_rates(rows: Sequence[Row], known: Mapping[Key, Estimate], variants: Sequ
     for row in rows:
         if row.load and row.outcome == "ok":
             verdicts.setdefault((row.load.asked, row.variant), Counter())[row.verdict] += 1
-    order = sorted(verdicts, key=lambda at: (at[0].share or 0, at[0], variants.index(at[1])))
+    order = sorted(verdicts, key=lambda at: (at[0].order, variants.index(at[1])))
     cells = [
         (
             str(load),
@@ -425,7 +420,7 @@ def _ratios(samples: Samples, variants: Sequence[str], made: Sequence[Claim], to
         if pair.claimed and pair.to == to
     }
     others = [name for name in variants if name != to]
-    loads = sorted({load for _, _, load in pairs if load}, key=lambda at: (at.share or 0, at))
+    loads = sorted({load for _, _, load in pairs if load}, key=lambda load: load.order)
     cells = [
         (
             f"{metric.title}{f' at {load}' if load else ''}",

@@ -143,7 +143,7 @@ class Standing:
     def loads_of(self, metric: Metric) -> list[Load]:
         """Return the loads at which any engine has a figure: rates, then shares, rising."""
         loads = {load for _, key, load in self.estimates if load and key == metric.key}
-        return sorted(loads, key=lambda load: (load.share or 0, load.per_s))
+        return sorted(loads, key=lambda load: load.order)
 
     def estimate(self, name: str, metric: Metric, load: Load | None) -> Estimate | None:
         """Return the estimate of a figure; None if it was not measured."""
@@ -157,7 +157,9 @@ class Standing:
             return ""
         fell_behind = all(row.verdict == VerdictKind.FELL_BEHIND for row in missed)
         text = "fell behind" if fell_behind else "not held"
-        return f"{text} in {len(missed)} of {len(runs)} runs" if len(runs) > 1 else text
+        of_runs = f" in {len(missed)} of {len(runs)} runs" if len(runs) > 1 else ""
+        busy = ", with the harness busy" if all(row.harness_was_busy for row in missed) else ""
+        return f"{text}{of_runs}{busy}"
 
     def before_the_kill(self, name: str, *, is_brief: bool = False) -> str:
         """Return after how many events the kills came whose recovery time is known, and how many

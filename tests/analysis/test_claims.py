@@ -20,15 +20,18 @@ from racetrack.analysis.table import Interval, Load, Place, Row
 from racetrack.metrics import (
     BASE_CPU,
     CAPACITY,
+    CPU_MEAN,
     CPU_PER_MILLION,
     MEMORY,
     NORMAL_AFTER,
+    PROCESSED,
     SATURATED_COST,
     VIEW_LAG_ERROR,
     VIEW_LAG_P99,
     WRONG_VIEWS,
     Metric,
 )
+from racetrack.results.run import SATURATION, TRIAL
 
 SCATTER = 0.025
 RATES = (12_000, 30_000, 60_000)
@@ -409,6 +412,68 @@ def test_memory_is_that_of_whole_runs_with_all_rates() -> None:
         for rate, gib in zip((100, 200), memories, strict=False)
     ]
     assert estimates(rows)["a", MEMORY.key, None].values == (2.0, 2.1)
+
+
+def test_whole_runs_of_experiments_at_other_rates_count_and_searches_do_not() -> None:
+    rows = [
+        row("a", {VIEW_LAG_P99.key: 1.0, MEMORY.key: gib}, Load(rate), tag=name, experiment=name)
+        for name, gib, rates in (("x", 2.0, (100, 200)), ("y", 3.0, (100, 300)))
+        for rate in rates
+    ]
+    trials = [
+        replace(rows[0], load=Load(rate), window=f"{TRIAL}{rate}/s", tag="z", experiment="z")
+        for rate in (10, 20, 30)
+    ]
+    assert estimates([*rows, *trials])["a", MEMORY.key, None].values == (2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("used_pct", "base_pct"), [((20, 30, 40), 10.0), ((24, 55, 80), None), ((24, 28, 32), 20.0)]
+)
+def test_a_base_is_given_where_cpu_uses_are_on_a_line(
+    used_pct: tuple[float, ...], base_pct: float | None
+) -> None:
+    rows = [
+        row("a", {VIEW_LAG_P99.key: 1.0, PROCESSED.key: rate, CPU_MEAN.key: pct}, Load(rate))
+        for rate, pct in zip((1_000, 2_000, 3_000), used_pct, strict=True)
+    ]
+    found = estimates(rows).get(("a", BASE_CPU.key, None))
+    assert (found and round(found.mean, 3)) == base_pct
+
+
+def test_the_stacks_of_a_repeat_count_alike_and_once() -> None:
+    rows = [
+        row("a", {CAPACITY.key: per_s}, tag=str(per_s), experiment="x", at_least=bound)
+        for per_s, bound in ((100.0, {CAPACITY.key}), (100.0, ()), (200.0, {CAPACITY.key}))
+    ]
+    found = estimates([replace(each, tag=str(at)) for at, each in enumerate(rows)])
+    assert found["a", CAPACITY.key, None].values == pytest.approx((400 / 3,))
+    assert found["a", CAPACITY.key, None].bounds == 1
+
+
+def test_shares_on_a_fresh_stack_replace_and_are_not_compared_with_those_after_saturation() -> None:
+    rng = default_rng(1)
+
+    def shares_of(name: str, *, fresh: bool, factor: float = 1.0) -> list[Row]:
+        measured = []
+        for at, each in enumerate(rows_of(rng, name, {CPU_PER_MILLION.key: factor})):
+            if each.load == Load(30_000):
+                tag = f"{name} {at} {fresh}"
+                saturated = row(name, {CAPACITY.key: 60_000.0}, tag="" if fresh else tag)
+                measured += [
+                    replace(saturated, window=SATURATION),
+                    replace(each, load=Load(30_000, 0.5), tag=tag),
+                ]
+        return measured
+
+    late = [*shares_of("a", fresh=False), *shares_of("b", fresh=False)]
+    c = shares_of("c", fresh=True)
+    (found,) = claims([*late, *c], [CPU_PER_MILLION])
+    assert {*found.order} == {"a", "b"}
+    again = shares_of("a", fresh=True, factor=2.0)
+    (found,) = claims([*late, *c, *again], [CPU_PER_MILLION])
+    assert {*found.order} == {"a", "c"}
+    assert found.estimates["a"].mean == pytest.approx(160, rel=0.1)
 
 
 def test_with_a_baseline_variants_are_only_compared_with_it() -> None:

@@ -61,6 +61,12 @@ def test_both_stand_beside_each_other_with_the_verdict_here(lines: list[str]) ->
         assert bool(measured) == (here in {"kept up", "fell behind"})
 
 
+def test_a_void_repeat_does_not_hide_a_good_one(tmp_path: Path) -> None:
+    folders = [run(tmp_path, RunSpec(engine="steady", rate=1_000), tag=tag) for tag in ("a", "b")]
+    edit(folders[1], outcome="Void: the machine was busy.")
+    assert "kept up" in row(beside_reference(ARTICLE, table.read(folders)), "1,000", "steady")
+
+
 def test_the_plan_has_the_engines_and_rates_of_the_table() -> None:
     file = find_plan("as-published")
     plan = resolve(read_plan_file(file), file.stem)

@@ -106,12 +106,12 @@ def test_engines_are_shown_at_a_rate_or_at_the_nearest_that_were_measured() -> N
     assert rows == {
         "Steady Stream": {
             "1,000/s": "900/s: 333 / 80.0",
-            "3,000/s": "2,250/s: 400 / 80.0; 4,500/s: 600 / 80.0",
+            "5,000/s": "4,500/s: 600 / 80.0",
             "10,000/s": "8,550/s: 6,000 / 80.0, not held in 3 of 3 runs",
         },
         "Swift <b>&": {
             "1,000/s": "750/s: 120 / 40.0; 1,500/s: 180 / 40.0, fell behind in 3 of 3 runs",
-            "3,000/s": "2,850/s: 1,800 / 40.0",
+            "5,000/s": "2,850/s: 1,800 / 40.0",
             "10,000/s": "above capacity",
         },
     }
@@ -119,7 +119,7 @@ def test_engines_are_shown_at_a_rate_or_at_the_nearest_that_were_measured() -> N
 
 def test_a_figure_without_a_narrow_interval_is_marked() -> None:
     rows = table_of(page_of(replace(STEADY, repeats=1), SWIFT), AT_RATES)
-    assert rows["Steady Stream"]["1,000/s"] == "891/s: ~330 / ~79.2"
+    assert rows["Steady Stream"]["1,000/s"].startswith("891/s: ~330 / ~79.2")
 
 
 def test_a_rate_is_shown_rather_than_a_share_of_capacity_that_is_about_the_same() -> None:
@@ -135,6 +135,18 @@ def test_a_rate_is_shown_rather_than_a_share_of_capacity_that_is_about_the_same(
     ]
     rows = table_of(page_of(STEADY, SWIFT, windows=[*SWIFT.windows(), *alike]), AT_RATES)
     assert rows["Swift <b>&"]["1,000/s"] == "750/s: 99 / 40.0; 1,500/s: 180 / 40.0"
+
+
+def test_an_engine_is_not_blamed_for_a_lag_while_the_harness_was_busy() -> None:
+    windows = SWIFT.windows()
+    for window in windows:
+        if window.get("share") in (0.5, 0.8):
+            window["figures"]["view_lag_p99_ms"] = 6_000.0
+            window["remark"] = "core 0 had no idle time (broker 97 %)"
+    page = page_of(STEADY, SWIFT, windows=windows)
+    at_rates = table_of(page, AT_RATES)["Swift <b>&"]["1,000/s"]
+    assert at_rates.endswith("6,000 / 40.0, not held in 3 of 3 runs, with the harness busy")
+    assert column_of(page, WITHIN_5_S)["Swift <b>&"] == "2,850 or more"
 
 
 def test_runs_at_lower_rates_above_the_limit_are_counted() -> None:

@@ -9,6 +9,7 @@ import pytest
 from racetrack.analysis.table import Interval, Load, Place, Row
 from racetrack.errors import UsageError
 from racetrack.report.gate import failures, parse, require_comparable
+from racetrack.results.run import TRIAL
 
 PLACE = Place("shop", "native", "a machine")
 CPU = "cpu_s_per_million"
@@ -98,6 +99,11 @@ def test_a_verdict_of_any_repeat_counts() -> None:
 def test_a_single_variant_is_compared_with_the_only_one_of_its_engine() -> None:
     now = rows(130, variant="dh[CYCLE_MS=100]")
     assert failures([parse(f"{CPU}>+10%")], now, rows(100, variant="dh[CYCLE_MS=1000]"))
+
+
+def test_the_trials_of_a_search_are_no_baseline() -> None:
+    trial = [replace(each, window=f"{TRIAL}1,000/s") for each in rows(1)]
+    assert not failures([parse(f"{CPU}>+10%")], rows(100), [*rows(100), *trial])
 
 
 def test_other_workloads_runtimes_and_brokers_are_not_comparable() -> None:

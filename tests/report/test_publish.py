@@ -6,6 +6,7 @@ import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,17 @@ def test_repeats_that_were_not_made_are_mentioned(tmp_path: Path) -> None:
     experiment(tmp_path / "logs", "my", [PlannedRun(RunSpec())], COMMAND)
     both = published(tmp_path / "logs", tmp_path / "results")
     assert not any("Repeats made" in caveat for caveat in both["caveats"])
+
+
+def test_repeats_of_another_engine_do_not_count_for_one_that_lacks_some(tmp_path: Path) -> None:
+    runs = [PlannedRun(RunSpec(name), repeat=n) for n in (1, 2) for name in ("steady", "swift")]
+    runs[-1] = replace(runs[-1], outcome=None, begun=False)
+    folder = experiment(tmp_path / "logs", "my", runs, COMMAND)
+    files = publish([folder], tmp_path / "results", ENGINES)
+    results = [json.loads(file.read_text()) for file in files]
+    caveats = {result["engine"]: result["caveats"] for result in results}
+    lacks = "Repeats made by the plan my: 1 of 2."
+    assert lacks in caveats["swift"] and lacks not in caveats["steady"]
 
 
 def test_the_newest_run_says_what_to_know_before_comparing(tmp_path: Path) -> None:
