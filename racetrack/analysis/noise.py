@@ -231,12 +231,6 @@ def why_slow(read_ns: float | None, quiet_ns: float | None, gate: Gate | None) -
     )
 
 
-def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> CoreSpeed | None:
-    """Return the core speed in an interval; None if it was not measured."""
-    noise = over(rows, start_ms, end_ms)
-    return noise.core if noise else None
-
-
 def warnings(run: RunRecord) -> list[str]:
     """Return warnings about noise in a run that is not void."""
     figures = run.results.noise if run.results else None

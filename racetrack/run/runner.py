@@ -477,7 +477,7 @@ class Runner:
         """Write the name of a new folder of a run. A resumed run has an entry for each folder."""
         last = self._runs_of(number)[-1]
         if last.tag:
-            again = last.model_copy(update={"tag": None, "outcome": None})
+            again = last.model_copy(update={"tag": None, "outcome": None, "took_s": 0.0})
             place = self.record.runs.index(last) + 1
             self.record.runs = (*self.record.runs[:place], again, *self.record.runs[place:])
         self._note(number, tag=tag)

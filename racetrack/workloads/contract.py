@@ -119,8 +119,8 @@ class SourceTopic:
       The table has columns for the fields that views use, and the columns `partition` and `offset`.
       Without fields, the table has one column, which contains the messages that match `usual`; all
       others are ignored.
-    - `due_field`: field with the due time of a message, in epoch milliseconds; its value may be up
-      to `ahead_ms` too late. Only the main topic has such a field."""
+    - `due_field`: field with the due time of a message, in epoch milliseconds. Only the main topic
+      has such a field."""
 
     name: str
     table: str
@@ -128,7 +128,6 @@ class SourceTopic:
     usual: str
     fields: Mapping[str, type[int] | type[str] | re.Pattern[str]] = field(default_factory=dict)
     due_field: str = ""
-    ahead_ms: int = 0
     kind_field: str = ""
     records: tuple[NestedRecord, ...] = ()
 

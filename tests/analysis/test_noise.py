@@ -187,8 +187,9 @@ def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
         tmp_path, (f"{2 * s},0,0,,0,0,0.5,,,,,{of}," for s, of in enumerate(speeds))
     )
     edges_ms = [START_MS + ms for ms in (0, 9_500, 10_500, 20_500, 60_000)]
-    found = [noise.core_speed(recorded, *edges) for edges in itertools.pairwise(edges_ms)]
-    assert [of and of.mib_per_s for of in found] == [800.0, 800.0, 600.0, None]
+    found = [noise.over(recorded, *edges) for edges in itertools.pairwise(edges_ms)]
+    speeds_found = [of and of.core and of.core.mib_per_s for of in found]
+    assert speeds_found == [800.0, 800.0, 600.0, None]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ EVENTS = SourceTopic(
     # Only the fields that views use.
     fields={"ad_id": str, "event_type": str, "event_time": int},
     due_field="event_time",
-    ahead_ms=50,  # with ADS_WITH_SKEW, an event's time may be this much after its due time
 )
 _CREATE = """
 CREATE TABLE source.ad_events (
