@@ -19,7 +19,7 @@ class CountViewsTest extends WithRedis {
 
   private CountViews bolt(ProcessingGuarantee guarantee, int flushMs) {
     CountViews bolt =
-        new CountViews(new Settings("", HOST, PORT, guarantee, 1, flushMs, 1_000, ""));
+        new CountViews(new Settings("", HOST, PORT, guarantee, 1, flushMs, 1_000, Map.of(), ""));
     bolt.prepare(Map.of(), null, collected.collector());
     return bolt;
   }

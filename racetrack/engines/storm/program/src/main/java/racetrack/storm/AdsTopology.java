@@ -59,6 +59,7 @@ final class AdsTopology {
     if (!settings.tracksTuples()) {
       config.setNumAckers(0);
     }
+    config.putAll(Properties.typed(settings.properties()));
     return config;
   }
 }

@@ -14,6 +14,7 @@ record Settings(
     int parallelism,
     int flushMs,
     int commitMs,
+    Map<String, String> properties,
     String readyFile)
     implements Serializable {
 
@@ -27,6 +28,7 @@ record Settings(
         env.number("STORM_PARALLELISM"),
         env.number("STORM_FLUSH_MS"),
         env.number("STORM_COMMIT_MS"),
+        env.properties("STORM_PROPERTIES"),
         env.text("READY_FILE"));
   }
 
