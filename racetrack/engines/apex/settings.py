@@ -13,6 +13,7 @@ class ApexSettings(Settings):
 
     apex_heap: Size
     apex_guarantee: Literal["at_least_once", "at_most_once"]
+    apex_window_ms: Annotated[Milliseconds, Field(ge=1)]
     apex_flush_ms: Annotated[Milliseconds, Field(ge=1)]
     apex_checkpoint_windows: Count
     apex_locality: Literal["container_local", "thread_local"]

@@ -20,6 +20,7 @@ OTHERWISE = {
     "apex": {
         "APEX_GUARANTEE": "at_most_once",
         "APEX_LOCALITY": "thread_local",
+        "APEX_WINDOW_MS": "100",
         "APEX_FLUSH_MS": "100",
     },
     "storm": {"STORM_PARALLELISM": "2", "STORM_FLUSH_MS": "100"},

@@ -3,6 +3,8 @@ package racetrack.apex;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import com.datatorrent.api.Attribute;
+import com.datatorrent.api.Context.DAGContext;
 import com.datatorrent.stram.engine.OperatorContext;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -10,13 +12,16 @@ import org.junit.jupiter.api.Test;
 import racetrack.redis.Done;
 import racetrack.redis.WithRedis;
 
-/** When counts are written. A window takes 500 ms. */
+/** When counts are written. */
 class CountViewsTest extends WithRedis {
-  private final CountViews operator = new CountViews(HOST, PORT, 1_000);
+  private final CountViews operator = new CountViews(HOST, PORT, 100);
 
+  /** Starts it with windows that take half of the time between two writes. */
   @BeforeEach
   void start() {
-    operator.setup(new OperatorContext(1, "count", null, null));
+    Attribute.AttributeMap attributes = new Attribute.AttributeMap.DefaultAttributeMap();
+    attributes.put(DAGContext.STREAMING_WINDOW_SIZE_MILLIS, 50);
+    operator.setup(new OperatorContext(1, "count", attributes, null));
     operator.input.process(new View("ad", 20_000, "a", new Done(1, 3, 20_000)));
     operator.input.process(new View(null, 0, null, new Done(1, 1, 30_000)));
   }
