@@ -25,6 +25,8 @@ def test_classes_are_those_of_the_docs() -> None:
         ("flink", KEPT | AT_LEAST_ONCE, "after_a_kill", "resumes, leaves some rows wrong"),
         ("flink", KEPT | {"RUNTIME": "kubernetes"}, "after_a_kill", "reads all input again"),
         ("pg", {"POSTGRES_TRIGGERS": "true"}, "work", "partly when read"),
+        ("pg", {"POSTGRES_UNLOGGED": "true"}, "after_a_kill", "reads all input again"),
+        ("pg", {"RUNTIME": "compose"}, "after_a_kill", "reads all input again"),
     ],
 )
 def test_a_class_follows_its_settings(

@@ -31,6 +31,8 @@ LOOK_EVERY_S = 0.5  # how often to check `stop`; notifications are read as they 
 PROGRESS = "SELECT partition, total, max_received_at FROM {view} ORDER BY partition"
 SUMMARY = "SELECT total, max_received_at FROM {view}"
 
+POSITIONS = "feed_positions"  # the table in which the consumer keeps how far it got
+
 COMPUTED = "PostgreSQL's views are computed when they are read"
 NOTHING_READ = f"{COMPUTED}, and no view was read during the measurement."
 ON_READING = (
@@ -90,12 +92,16 @@ class PostgreSQL(SqlEngine):
 
     def classes(self, settings: Settings) -> Classes:
         """Return that plain views are computed when they are read, even if triggers count the
-        pageviews of items. The stack starts PostgreSQL with an empty database; elsewhere, tables
-        and positions in the topics remain."""
-        counts = PostgresSettings.of(settings).postgres_triggers
+        pageviews of items. Tables and positions in the topics remain after a kill, except those
+        that are unlogged, in a container or in a pod."""
+        own = PostgresSettings.of(settings)
+        counts = own.postgres_triggers
+        is_kept = settings.runtime == "native" and not own.postgres_unlogged
         return Classes(
             results="served",
-            after_a_kill="resumes" if self.runs_elsewhere(settings) else "reads all input again",
+            after_a_kill=(
+                "resumes" if is_kept or self.runs_elsewhere(settings) else "reads all input again"
+            ),
             work="partly when read" if counts else "when read",
             views="declarative",
             changes="follows changes",
@@ -107,6 +113,12 @@ class PostgreSQL(SqlEngine):
         given = {"triggers": own.postgres_triggers, "unlogged": own.postgres_unlogged}
         variables = {name: "on" if is_on else "off" for name, is_on in given.items()}
         self.run_script(self.server(stack.settings), stack.settings, variables)
+
+    def reload_demo(self, stack: Stack) -> None:
+        """Load the demo again if the restarted database is empty."""
+        (is_there,) = self.server(stack.settings).execute(f"SELECT to_regclass('{POSITIONS}')")
+        if is_there == (None,):
+            self.load_demo(stack)
 
     def versions(self, stack: Stack) -> Mapping[str, str]:
         """Return the version of a PostgreSQL that the user provides."""

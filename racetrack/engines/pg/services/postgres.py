@@ -39,15 +39,19 @@ class Postgres:
         return {"POSTGRES_PORT": PostgresSettings.of(settings).postgres_port}
 
     def launch(self, context: Context) -> Launch:
-        """Create an empty database, deleting the data of a killed server; return the launch of
-        PostgreSQL."""
+        """Create an empty database, or keep that of a killed server; return the launch of
+        PostgreSQL. A kill makes unlogged tables useless, so that database is created again."""
         prefix = _prefix(context)
         data = context.work / "data"
-        if data.exists():
+        if data.exists() and PostgresSettings.of(context.settings).postgres_unlogged:
             shutil.rmtree(data)
-        _make_data(context, prefix, data)
-        _set_password(context, prefix)
-        (data / "pg_hba.conf").write_text("host all all all scram-sha-256\n")
+        if data.exists():
+            # All processes of the server have ended, and another may have its process id by now.
+            (data / "postmaster.pid").unlink(missing_ok=True)
+        else:
+            _make_data(context, prefix, data)
+            _set_password(context, prefix)
+            (data / "pg_hba.conf").write_text("host all all all scram-sha-256\n")
         options = [arg for item in configuration(context).items() for arg in ("-c", "=".join(item))]
         return Launch(
             argv=_command(prefix, "postgres", "-D", str(data), *options),
@@ -86,8 +90,8 @@ def connect(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
 
 def configuration(context: Context) -> dict[str, str]:
     """Return the settings that differ from PostgreSQL's defaults. The data is not needed after the
-    run, so writes are not synchronized to disk. JIT compilation is off because LLVM is not
-    installed."""
+    run, so writes are not synchronized to disk: only a crash of the machine would lose some. JIT
+    compilation is off because LLVM is not installed."""
     return {
         "listen_addresses": context.settings.bind_address,
         "port": str(PostgresSettings.of(context.settings).postgres_port),

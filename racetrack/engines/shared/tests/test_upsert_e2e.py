@@ -68,6 +68,7 @@ def test_every_view_is_right_followed_and_read(kind: str, nothing_left: Callable
         ("kstreams", {"KSTREAMS_GUARANTEE": "exactly_once_v2"}),
         ("pathway", {}),
         ("pg", {}),
+        ("pg", {"POSTGRES_UNLOGGED": "true"}),
     ],
 )
 def test_every_view_is_right_after_a_kill(
@@ -81,6 +82,8 @@ def test_every_view_is_right_after_a_kill(
     assert run["results"]["processed_events"] == run["results"]["published_events"]
     if engine == "pg":  # its client gets errors while the server is dead
         upsert_e2e.check_views_are_followed_and_read(door, may_fail=True)
+        log = (run_folder(door.output) / "stack" / "postgres.log").read_text()
+        assert ("automatic recovery in progress" in log) is ("POSTGRES_UNLOGGED" not in changed)
     nothing_left()
 
 
