@@ -64,30 +64,29 @@ measured last.
    must still have it. Deephaven alone restarts from a
    [class archive](faults.md#comparing-recovery).
 3. **See when the heap is full**: then the engine ends. Deephaven and Flink keep what they need for
-   their views there, on a third of the machine's memory; Kafka Streams and Spark on disk, without
-   limit, as Flink may (`FLINK_STATE_BACKEND`); Pathway in other memory.
+   their views there, on a third of the machine's memory; Kafka Streams and Spark mostly on disk, as
+   Flink may (`FLINK_STATE_BACKEND`); Pathway in other memory. “Never”: it grew by under 1 %.
 4. **Compare at your rate**, in the second table: 50 % of capacity is another rate for each engine.
    Engines had one core, so [measure on your machine](../README.md#run-it) first.
-5. **Timers decide freshness**: Deephaven changes its views once a second ([tuned](tuning.md): every
-   0.1 s), Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second.
-   Once a second means a p99 of hardly less than 1 s.
+5. **Timers decide freshness**: Deephaven changes its views once a second (tuned: every 0.1 s),
+   Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second; PostgreSQL
+   is asked once a second. Once a second means a p99 of about 1 s.
 6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
-   collected garbage for up to 7 s, and Pathway used more CPU time. Exceptions are named below each
-   first table; all of nexmark and some searches followed it, too. In most runs of Flink (tuned),
-   one window contained a collection, never that at 80 %.
+   collected garbage for up to 7 s, and Pathway used more CPU time. Exceptions are below each first
+   table; nexmark and searches whose events fit into the heap were measured so, too.
 
-**View lag** is how long after an event is due a client has it in the slowest view; p99: 99 % of the
-time it is lower. **Cost** is CPU time for a million events, without the [broker's](results.md): 10
-CPU-s/million at 100,000/s take a core. Spark takes a core at any rate. **Capacity**, or saturation
+**View lag** is how long after an event is due a client has it in the slowest [traced](views.md)
+view; p99: 99 % of the time it is lower. **Cost** is CPU time for a million events, without the
+[broker's](results.md): 10 CPU-s/million at 100,000/s take a core. Spark takes a core at any rate. **Capacity**, or saturation
 throughput, is what an engine processes while input always waits. A load is held if the engine is
 not seen to fall behind in 40 s (short runs: 10 s, searches: 90 s) and its p99 stays within 5 s.
 
 Engines in **bold** are better than all others compared, by
 [one rule](compare.md#when-engines-differ); ratios are of the repeats that both have. “16,300 to
-27,500”: within the limit at the first rate, above it or behind at the second. “~”: interval over
-± 15 %, or unknown. “≥”: the engine failed, or was not the limit; of a recovery time: the lag was
-not normal (2 s, or that before the kill) at the end. “†”: below 10 % of capacity, where timers
-decide.
+27,500”: within the limit at the first rate; at the second above it, or falling behind. “~”:
+interval over ± 15 %, or unknown. “≥”: the engine failed, or was not the limit; of a recovery time:
+the lag was not normal (2 s, or that before the kill) at the end. “†”: below 10 % of capacity, where
+timers decide.
 """
 TUNED = "tuned"  # what names of tuned variants begin with
 QUICK = "_quick"  # end of the names of experiments by the plan `quick`
