@@ -77,9 +77,10 @@ measured last.
 
 **View lag** is how long after an event is due a client has it in the slowest [traced](views.md)
 view; p99: 99 % of the time it is lower. **Cost** is CPU time for a million events, without the
-[broker's](results.md): 10 CPU-s/million at 100,000/s take a core. Spark takes a core at any rate. **Capacity**, or saturation
-throughput, is what an engine processes while input always waits. A load is held if the engine is
-not seen to fall behind in 40 s (short runs: 10 s, searches: 90 s) and its p99 stays within 5 s.
+[broker's](results.md): 10 CPU-s/million at 100,000/s take a core. Spark takes a core at any rate.
+**Capacity**, or saturation throughput, is what an engine processes while input always waits. A load
+is held if the engine is not seen to fall behind in 40 s (short runs: 10 s, searches: 90 s) and its
+p99 stays within 5 s.
 
 Engines in **bold** are better than all others compared, by
 [one rule](compare.md#when-engines-differ); ratios are of the repeats that both have. “16,300 to

@@ -4,7 +4,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from racetrack.config import Count, Milliseconds, Settings
+from racetrack.config import Count, Milliseconds, Settings, properties_except
+
+PREFIX = "PATHWAY_"
+# Variables that can't be set as such.
+RESERVED = {
+    "PATHWAY_THREADS": "it is a setting of its own",
+    "PATHWAY_PROCESSES": "the program is one process",
+    "PATHWAY_LICENSE_KEY": "it runs without a key",
+}
 
 
 class PathwaySettings(Settings):
@@ -13,6 +21,7 @@ class PathwaySettings(Settings):
     pathway_autocommit_ms: Annotated[Milliseconds, Field(ge=1)]
     pathway_clock_ms: Annotated[Milliseconds, Field(ge=1)]
     pathway_threads: Count
+    pathway_properties: Annotated[str, properties_except(RESERVED, PREFIX)]
 
 
 NAMES = tuple(name.upper() for name in PathwaySettings.__annotations__)

@@ -4,8 +4,8 @@ views."""
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from racetrack.config import Settings
-from racetrack.engines.pathway.settings import NAMES
+from racetrack.config import Settings, properties_in
+from racetrack.engines.pathway.settings import NAMES, PathwaySettings
 from racetrack.engines.shared.python_program import PythonProgram
 from racetrack.stack.service import Context, Launch
 from racetrack.stack.services import registry
@@ -30,6 +30,7 @@ class PathwayProgram(PythonProgram):
 def _environment(settings: Settings) -> Mapping[str, str]:
     values = {name.upper(): str(value) for name, value in settings.model_dump().items()}
     return {
+        **properties_in(PathwaySettings.of(settings).pathway_properties),
         **{name: values[name] for name in (*NAMES, "WORKLOAD")},
         "SCHEMA_REGISTRY_URL": registry.url(settings),
         "SELECTED": ",".join(find_workload(settings.workload).selected(settings)),

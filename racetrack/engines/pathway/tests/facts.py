@@ -19,4 +19,5 @@ FACTS = Facts(
         )
     },
     versions=VERSIONS,
+    other_values={"PATHWAY_PROPERTIES": "PATHWAY_IGNORE_ASSERTS=1"},
 )

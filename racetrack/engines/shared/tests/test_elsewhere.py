@@ -39,6 +39,8 @@ def test_its_cost_is_unknown(name: str, setting: str, url: str, started: tuple[s
         ("kstreams", "num.stream.threads=2 commit.interval.ms=9", "KSTREAMS_COMMIT_MS"),
         ("spark", "spark.scheduler.mode=FAIR spark.master=local", "SPARK_MASTER_URL"),
         ("flink", "pipeline.object-reuse", "pipeline.object-reuse"),
+        ("pathway", "PATHWAY_IGNORE_ASSERTS=1 PATHWAY_THREADS=2", "PATHWAY_THREADS"),
+        ("pathway", "LD_PRELOAD=/tmp/a.so", "LD_PRELOAD"),
         ("storm", "topology.debug=true topology.acker.executors=2", "STORM_GUARANTEE"),
         ("storm", "storm.zookeeper.port=1", "storm.zookeeper.port"),
     ],
@@ -47,5 +49,5 @@ def test_properties_that_can_not_be_set_are_named(engine: str, words: str, named
     setting = f"{engine.upper()}_PROPERTIES"
     with pytest.raises(UsageError, match=f"{setting}.*{named}"):
         load({setting: words})
-    prefix = "topology" if engine == "storm" else "spark"
-    load({setting: f"{prefix}.scheduler.mode=FAIR {prefix}.a='b c'"})
+    prefix = {"storm": "topology.", "pathway": "PATHWAY_"}.get(engine, "spark.")
+    load({setting: f"{prefix}scheduler.mode=FAIR {prefix}a='b c'"})
