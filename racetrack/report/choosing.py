@@ -208,21 +208,11 @@ def _not_in_order(standing: Standing, claim: Claim, links: Mapping[str, str]) ->
     for name in standing.samples.ranked:
         is_alike = standing.samples.classes[name].get(claim.metric.alike) in alike
         if name not in claim.order and is_alike:
-            reason = standing.why_not_compared(name, claim.metric, claim.load)
-            reason = reason or _why_left_out(standing, claim, name)
+            at = name, claim.metric, claim.load
+            reason = standing.why_not_compared(*at) or standing.other_order(*at) or FEWER_RUNS
             if claim.load or reason != NOT_MEASURED:
                 reasons.setdefault(reason, []).append(links[name])
     return "".join(f"; {reason}: {few_names(those)}" for reason, those in reasons.items())
-
-
-def _why_left_out(standing: Standing, claim: Claim, name: str) -> str:
-    """Return why a result whose figure can be compared has no place in the order of a claim."""
-    is_late, are_late = (
-        (each, claim.load) in standing.samples.after_saturation for each in (name, claim.order[0])
-    )
-    if is_late == are_late:
-        return FEWER_RUNS
-    return "measured after saturation" if is_late else "measured on a fresh stack"
 
 
 def _value(standing: Standing, claim: Claim, name: str) -> str:

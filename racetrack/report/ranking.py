@@ -121,12 +121,14 @@ def _cell(standing: Standing, name: str, column: Column) -> dict[str, Any]:
     at_rate = f"at {significant(rate.mean)}/s" if rate and math.isfinite(estimate.mean) else ""
     is_recovery = column.metric == metrics.NORMAL_AFTER
     killed = standing.before_the_kill(name, is_brief=True) if is_recovery else ""
-    facts = (why_not or _sureness(estimate), standing.missed(name, column.load), at_rate, killed)
+    order = standing.other_order(name, column.metric, column.load)
+    missed = standing.missed(name, column.load)
+    facts = (why_not or _sureness(estimate), missed, at_rate, killed, order)
     return {
         "text": ABOUT_0 if is_noise(column.metric, estimate) else number,
         "sure": ", ".join(dict.fromkeys(filter(None, facts))),
         "whole": format_estimate(column.metric, estimate),
-        "value": None if why_not else rounded(min(estimate.mean, INFINITE), 4),
+        "value": None if why_not or order else rounded(min(estimate.mean, INFINITE), 4),
     }
 
 

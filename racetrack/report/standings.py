@@ -211,6 +211,18 @@ class Standing:
             return self.missed(name, load)
         return "" if estimate.is_resolved else f"not resolved: {estimate.why_not}"
 
+    def other_order(self, name: str, metric: Metric, load: Load | None) -> str:
+        """Return in which order a share of capacity was measured, if it was another than that of
+        the results which are compared; empty otherwise."""
+        compared = [each for each in self.claims if (each.metric, each.load) == (metric, load)]
+        if not (load and compared):
+            return ""
+        late = self.samples.after_saturation
+        is_late, are_late = ((each, load) in late for each in (name, compared[0].order[0]))
+        if is_late == are_late:
+            return ""
+        return f"{'' if is_late else 'others were '}measured after saturation"
+
     def class_of(self, result: EngineResult) -> str:
         """Return the classes of a result in which results differ; all if they do not."""
         keys = differing(self.samples.classes.values()) or TITLES

@@ -348,6 +348,15 @@ def test_whose_shares_were_not_measured_after_saturation_is_named() -> None:
     assert sentence not in page_of(SWIFT, windows=[*shares, saturated])
 
 
+def test_who_was_measured_on_a_fresh_stack_is_not_compared_with_others_after_saturation() -> None:
+    fresh = [{**each, "tag": f"fresh {at}"} for at, each in enumerate(SWIFT.windows())]
+    others = STEADY, replace(STEADY, name="slow", lag_ms=800)
+    answers = answers_of(page_of(*others, SWIFT, windows=fresh))
+    answer = answers["is the freshest at 50 % of capacity, at different rates"]
+    assert answer.startswith("**[Steady Stream][1]**")
+    assert answer.endswith("; others were measured after saturation: [Swift <b>&][3]")
+
+
 def test_each_query_has_a_row_with_who_is_best_in_bold() -> None:
     places = standings(
         [result(of, workload=f"nexmark {q}") for of in (STEADY, SWIFT) for q in ("q16", "q9")]
