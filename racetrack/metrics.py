@@ -540,7 +540,7 @@ BASE_CPU = _metric(
     "base CPU",
     "% of a core",
     "CPU use of the engine at rate 0, extrapolated by a line through the rates of a run; n/a if"
-    " its uses are not on a line.",
+    " its use at these is not on a line.",
     better="less",
     best="has the lowest base CPU use",
     within_abs=FOREIGN_WITHIN_PCT,

@@ -251,11 +251,11 @@ def claims(
 @dataclass
 class _Sample:
     """Values of a figure, with the repeat in which each was measured (None: not in turn with other
-    variants), and those on each stack of the repeat, whose mean a value is. `limited` are the
-    positions of those that something other than the engine limited. `interval` replaces the values
-    of a recorded mean. `held` is true if most runs held the load, and it was offered to the others,
-    which have values, too. `is_steady` is true if all held it, and the values scatter as others do
-    with which their variance is pooled."""
+    variants). A value is the mean of those in `stacks`, one for each stack of its repeat. `limited`
+    are the positions of values that something other than the engine limited. `interval` replaces
+    the values of a recorded mean. `held` is true if most runs held the load, and it was offered to
+    the others, which have values, too. `is_steady` is true if all held it, and the values scatter
+    as others do with which their variance is pooled."""
 
     values: list[float] = field(default_factory=list)
     repeats: list[Repeat | None] = field(default_factory=list)
@@ -288,7 +288,7 @@ class _LogMean(NamedTuple):
 class Samples:
     """The figures of rows of one place, by variant, metric and load. It is made
     once for all of `claims`, `estimates` and `ratios`. `after_saturation` are the variants and
-    shares of their capacity that were only measured after saturation, on the same stack."""
+    shares of their capacity that were measured after saturation, on the same stack."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
@@ -381,12 +381,13 @@ class Samples:
         """Return the loads at which a metric is compared."""
         if metric.per != "window":
             return [None]
-        held = Counter(
-            load
+        in_order = Counter(
+            (load, (name, load) in self.after_saturation)
             for name in self.ranked
             for load in self._runs[name]
             if not load.profile and self._has_place((name, metric.key, load))
         )
+        held = {load: max(in_order[load, late] for late in (False, True)) for load, _ in in_order}
         # Some may have been measured at saturation only.
         at_loads = [name for name in self.ranked if self._runs[name]]
         by_all = {load for load, count in held.items() if count == len(at_loads)}
@@ -476,8 +477,14 @@ class Samples:
             for key in keys
             if key in self.by_key and self._has_place(key) and not self.is_wrong(key)
         }
-        fresh = {name: known[name] for name in known if (name, load) not in self.after_saturation}
-        late = {name: known[name] for name in known.keys() - fresh.keys()}
+        fresh, late = (
+            {
+                name: of
+                for name, of in known.items()
+                if ((name, load) in self.after_saturation) is kind
+            }
+            for kind in (False, True)
+        )
         known = _measured_often(fresh if len(fresh) > 1 or not late else late)
         sign = -1 if metric.better == "more" else 1
         order = tuple(sorted(known, key=lambda name: (sign * known[name].mean, name)))
@@ -642,21 +649,29 @@ def is_resolved(ratio: Ratio) -> bool:
 
 
 def _in_one_order(rows: Sequence[Row]) -> tuple[list[Row], set[tuple[str, Load]]]:
-    """Return the rows without those at a share of capacity after saturation on the same stack,
-    whose variant also has some on a fresh stack; and the variants and shares that have none."""
+    """Return the rows in which each variant's shares of capacity were all measured on a fresh stack
+    or all after saturation on the same stack, whichever there are more of; and the variants and
+    shares that were measured after saturation."""
     saturated: set[str] = set()
-    fresh: set[tuple[str, Load]] = set()
-    late: dict[int, tuple[str, Load]] = {}
-    for at, row in enumerate(rows):
+    is_late: list[bool] = []
+    for row in rows:
         if row.window == SATURATION and row.tag:
             saturated.add(row.tag)
-        elif row.load and row.share and row.tag in saturated:
-            late[at] = (row.variant, row.load.asked)
-        elif row.load:
-            fresh.add((row.variant, row.load.asked))
-    only_late = {*late.values()} - fresh
-    kept = [row for at, row in enumerate(rows) if at not in late or late[at] in only_late]
-    return kept, only_late
+        is_late.append(bool(row.share) and row.tag in saturated)
+    count = Counter(
+        (row.variant, row.load.asked, late)
+        for row, late in zip(rows, is_late, strict=True)
+        if row.load
+    )
+    after = {
+        (of, at) for of, at, late in count if late and count[of, at, True] > count[of, at, False]
+    }
+    kept = [
+        row
+        for row, late in zip(rows, is_late, strict=True)
+        if not row.load or ((row.variant, row.load.asked) in after) is late
+    ]
+    return kept, after
 
 
 def _measured_often(known: Mapping[str, Estimate]) -> dict[str, Estimate]:

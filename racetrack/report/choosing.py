@@ -65,7 +65,8 @@ measured last.
    [class archive](faults.md#comparing-recovery).
 3. **See when the heap is full**: then the engine ends. Deephaven and Flink keep what they need for
    their views there, on a third of the machine's memory; Kafka Streams and Spark mostly on disk, as
-   Flink may (`FLINK_STATE_BACKEND`); Pathway in other memory. “Never”: it grew by under 1 %.
+   Flink may (`FLINK_STATE_BACKEND`); Pathway in other memory. “Never”: live objects grew by under
+   1 %.
 4. **Compare at your rate**, in the second table: 50 % of capacity is another rate for each engine.
    Engines had one core, so [measure on your machine](../README.md#run-it) first.
 5. **Timers decide freshness**: Deephaven changes its views once a second (tuned: every 0.1 s),
@@ -73,7 +74,7 @@ measured last.
    is asked once a second. Once a second means a p99 of about 1 s.
 6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
    collected garbage for up to 7 s, and Pathway used more CPU time. Exceptions are below each first
-   table; nexmark and searches whose events fit into the heap were measured so, too.
+   table; nexmark and searches whose events fit into the heap were also measured after it.
 
 **View lag** is how long after an event is due a client has it in the slowest [traced](views.md)
 view; p99: 99 % of the time it is lower. **Cost** is CPU time for a million events, without the
@@ -387,7 +388,7 @@ def _at_rate(standing: Standing, name: str, per_s: float) -> str:
     capacity = standing.estimate(name, CAPACITY, None)
     if not rates and capacity and not capacity.at_least and capacity.mean < per_s:
         return ABOVE
-    below = [load for load, rate in rates.items() if rate <= 1 + RATE_TOLERANCE]
+    below = [load for load, rate in rates.items() if rate <= FURTHER]
     above = [load for load, rate in rates.items() if rate >= 1 - RATE_TOLERANCE]
     nearest = (
         max(below, key=rates.__getitem__, default=None),
@@ -421,15 +422,18 @@ def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float
     """Return the mean rates at which an engine was measured, each with whether it held the load
     within a limit of the view lag in each window. A window that missed it while the harness was
     busy does not tell."""
-    loads: dict[Load, list[bool]] = {}
-    for row in standing.rows:
-        lag_ms = row.values.get(VIEW_LAG_P99.key)
-        if row.variant == name and row.load and lag_ms is not None:
+    found = []
+    for load in standing.samples.loads(name):
+        windows = []
+        for row in standing.samples.windows(name, load):
+            lag_ms = row.values.get(VIEW_LAG_P99.key, math.inf)
             within = row.held and lag_ms <= limit_ms
-            if within or not row.harness_was_busy:
-                loads.setdefault(row.load.asked, []).append(within)
-    rates = ((standing.estimate(name, ACHIEVED, load), windows) for load, windows in loads.items())
-    return [(rate.mean, windows) for rate, windows in rates if rate]
+            if within or not (row.harness_was_busy or math.isinf(lag_ms)):
+                windows.append(within)
+        rate = standing.estimate(name, ACHIEVED, load)
+        if windows and rate:
+            found.append((rate.mean, windows))
+    return found
 
 
 def _by_query(family: Sequence[Standing]) -> str:

@@ -212,5 +212,5 @@ def _figure(standing: Standing, name: str, metric: Metric, load: Load | None) ->
     text = format_estimate(metric, standing.estimate(name, metric, load))
     if not text:
         return ""
-    missed = standing.missed(name, load)
-    return f"{text}; {missed}" if missed else text
+    facts = (text, standing.missed(name, load), standing.other_order(name, metric, load))
+    return "; ".join(filter(None, facts))

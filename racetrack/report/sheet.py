@@ -136,7 +136,11 @@ def section(
     made = claims(samples, baseline=baseline)
     known = estimates(samples)
     variants = samples.variants
-    grids = [_at_rates(rows, known, variants), _overall(rows, known, variants), _classes(samples)]
+    grids = [
+        _at_rates(samples, known, variants),
+        _overall(rows, known, variants),
+        _classes(samples),
+    ]
     if len(variants) > 1:
         grids.append(_ratios(samples, variants, made, baseline or variants[0]))
     exceptions = [*_slowed(rows), *_remarks(rows), *_failures(rows)]
@@ -340,13 +344,14 @@ def _heading(metric: Metric) -> str:
     return f"{metric.title}\n{metric.unit}"
 
 
-def _at_rates(rows: Sequence[Row], known: Mapping[Key, Estimate], variants: Sequence[str]) -> Grid:
+def _at_rates(samples: Samples, known: Mapping[Key, Estimate], variants: Sequence[str]) -> Grid:
     """Return a grid with a row for each load and variant."""
     columns = _columns(known, AT_RATE, at_load=True)
-    verdicts: dict[tuple[Load, str], Counter[str]] = {}
-    for row in rows:
-        if row.load and row.outcome == "ok":
-            verdicts.setdefault((row.load.asked, row.variant), Counter())[row.verdict] += 1
+    verdicts = {
+        (load, name): Counter(row.verdict for row in samples.windows(name, load))
+        for name in variants
+        for load in samples.loads(name)
+    }
     order = sorted(verdicts, key=lambda at: (at[0].order, variants.index(at[1])))
     cells = [
         (

@@ -221,7 +221,7 @@ class Standing:
         is_late, are_late = ((each, load) in late for each in (name, compared[0].order[0]))
         if is_late == are_late:
             return ""
-        return f"{'' if is_late else 'others were '}measured after saturation"
+        return f"{'after saturation' if is_late else 'on a fresh stack'}, unlike those compared"
 
     def class_of(self, result: EngineResult) -> str:
         """Return the classes of a result in which results differ; all if they do not."""

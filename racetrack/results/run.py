@@ -307,7 +307,7 @@ class EngineResult(StrictModel):
     is in the subfolder with its name."""
 
     engine: str = Field(description="Engine name, and name of the subfolder.")
-    outcome: str = Field(description="As in the engine's own `run.json`.")
+    outcome: str = Field(min_length=1, description="As in the engine's own `run.json`.")
     results: Results | None = Field(description="As in the engine's own `run.json`.")
 
 
@@ -339,7 +339,7 @@ class WindowRecord(StrictModel):
     rate_set_ms: int | None = Field(
         default=None, description="When the rate was set, epoch milliseconds."
     )
-    outcome: str = Field(default="ok", description="As the outcome of a run.")
+    outcome: str = Field(default="ok", min_length=1, description="As the outcome of a run.")
     verdict: str = Field(default="none", description="Verdict; `none` at saturation.")
     figures: dict[str, InfinityAsNull] = Field(
         default_factory=dict,
@@ -399,6 +399,7 @@ class RunRecord(StrictModel):
         default=None, description="Arguments of the run; absent at its very beginning."
     )
     outcome: str = Field(
+        min_length=1,
         default="unfinished",
         description="`ok`, `unfinished`, or why the figures can't be trusted.",
     )

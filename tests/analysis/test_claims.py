@@ -474,6 +474,18 @@ def test_shares_on_a_fresh_stack_replace_and_are_not_compared_with_those_after_s
     (found,) = claims([*late, *c, *again], [CPU_PER_MILLION])
     assert {*found.order} == {"a", "c"}
     assert found.estimates["a"].mean == pytest.approx(160, rel=0.1)
+    # Fewer fresh ones replace none.
+    (found,) = claims([*late, *c, *again[:2]], [CPU_PER_MILLION])
+    assert {*found.order} == {"a", "b"}
+    assert found.estimates["a"].mean == pytest.approx(80, rel=0.1)
+    # A higher share that nobody else has in the same order is not compared.
+    higher = [
+        replace(each, load=each.load and Load(36_000, 0.6), tag=f"{each.tag} {of}")
+        for of, those in (("late", late[:6]), ("fresh", c))
+        for each in those
+    ]
+    loads = [each.load for each in claims([*late, *c, *higher], [CPU_PER_MILLION])]
+    assert loads == [Load(0, 0.5)]
 
 
 def test_with_a_baseline_variants_are_only_compared_with_it() -> None:

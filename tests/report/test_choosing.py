@@ -354,7 +354,7 @@ def test_who_was_measured_on_a_fresh_stack_is_not_compared_with_others_after_sat
     answers = answers_of(page_of(*others, SWIFT, windows=fresh))
     answer = answers["is the freshest at 50 % of capacity, at different rates"]
     assert answer.startswith("**[Steady Stream][1]**")
-    assert answer.endswith("; others were measured after saturation: [Swift <b>&][3]")
+    assert answer.endswith("; on a fresh stack, unlike those compared: [Swift <b>&][3]")
 
 
 def test_each_query_has_a_row_with_who_is_best_in_bold() -> None:

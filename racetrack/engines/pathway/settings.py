@@ -9,7 +9,10 @@ from racetrack.config import Count, Milliseconds, Settings, properties_except
 PREFIX = "PATHWAY_"
 # Variables that can't be set as such.
 RESERVED = {
-    "PATHWAY_THREADS": "it is a setting of its own",
+    **dict.fromkeys(
+        ("PATHWAY_AUTOCOMMIT_MS", "PATHWAY_CLOCK_MS", "PATHWAY_THREADS"),
+        "it is a setting of its own",
+    ),
     "PATHWAY_PROCESSES": "the program is one process",
     "PATHWAY_LICENSE_KEY": "it runs without a key",
 }

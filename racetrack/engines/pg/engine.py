@@ -29,9 +29,8 @@ from racetrack.workloads.contract import TracedView, Workload, find_workload
 ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5  # how often to check `stop`; notifications are read as they arrive
 PROGRESS = "SELECT partition, total, max_received_at FROM {view} ORDER BY partition"
+IS_LOADED = "SELECT to_regclass('feed_positions') IS NOT NULL"
 SUMMARY = "SELECT total, max_received_at FROM {view}"
-
-POSITIONS = "feed_positions"  # the table in which the consumer keeps how far it got
 
 COMPUTED = "PostgreSQL's views are computed when they are read"
 NOTHING_READ = f"{COMPUTED}, and no view was read during the measurement."
@@ -96,11 +95,13 @@ class PostgreSQL(SqlEngine):
         that are unlogged, in a container or in a pod."""
         own = PostgresSettings.of(settings)
         counts = own.postgres_triggers
-        is_kept = settings.runtime == "native" and not own.postgres_unlogged
+        is_lost = own.postgres_unlogged or settings.runtime in ("compose", "kubernetes")
         return Classes(
             results="served",
             after_a_kill=(
-                "resumes" if is_kept or self.runs_elsewhere(settings) else "reads all input again"
+                "reads all input again"
+                if is_lost and not self.runs_elsewhere(settings)
+                else "resumes"
             ),
             work="partly when read" if counts else "when read",
             views="declarative",
@@ -116,8 +117,8 @@ class PostgreSQL(SqlEngine):
 
     def reload_demo(self, stack: Stack) -> None:
         """Load the demo again if the restarted database is empty."""
-        (is_there,) = self.server(stack.settings).execute(f"SELECT to_regclass('{POSITIONS}')")
-        if is_there == (None,):
+        ((is_loaded,),) = self.server(stack.settings).execute(IS_LOADED)
+        if not is_loaded:
             self.load_demo(stack)
 
     def versions(self, stack: Stack) -> Mapping[str, str]:

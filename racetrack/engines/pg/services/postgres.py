@@ -100,7 +100,6 @@ def configuration(context: Context) -> dict[str, str]:
         "dynamic_shared_memory_type": "mmap",
         "shared_buffers": PostgresSettings.of(context.settings).postgres_shared_buffers,
         "fsync": "off",
-        "synchronous_commit": "off",
         "full_page_writes": "off",
         "wal_level": "minimal",
         "max_wal_senders": "0",
