@@ -69,9 +69,9 @@ measured last.
    1 %.
 4. **Compare at your rate**, in the second table: 50 % of capacity is another rate for each engine.
    Engines had one core, so [measure on your machine](../README.md#run-it) first.
-5. **Timers decide freshness**: Deephaven changes its views once a second (tuned: every 0.1 s),
-   Flink and Pathway every 0.1 s (tuned: once a second), Storm and Apex once a second; PostgreSQL
-   is asked once a second. Once a second means a p99 of about 1 s.
+5. **Timers decide freshness**: Deephaven, Storm and Apex change views once a second (tuned: every
+   0.1 s), Flink and Pathway every 0.1 s (tuned: once a second); PostgreSQL is asked once a second.
+   Once a second means a p99 of about 1 s.
 6. **Saturation fills the heap**: at shares of capacity measured after it, on the shop, Flink
    collected garbage for up to 7 s, and Pathway used more CPU time. Exceptions are below each first
    table; nexmark and searches whose events fit into the heap were also measured after it.
