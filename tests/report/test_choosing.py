@@ -326,8 +326,8 @@ def test_who_is_not_tuned_or_was_measured_briefly_is_named() -> None:
     brief = [{**window, "experiment": "2026.11.28_quick"} for window in SWIFT.windows()]
     page = page_of(STEADY, SWIFT, windows=brief)
     assert "\nFrom short runs, soon after the start: Swift <b>&.\n" in page
-    assert "Not tuned" not in page
-    assert "\nNot tuned: Steady Stream.\n" in page_of(STEADY, SWIFT, variant="tuned")
+    assert "No tuned" not in page
+    assert "\nNo tuned results: Steady Stream.\n" in page_of(STEADY, SWIFT, variant="tuned")
     assert "From short runs" not in page_of(STEADY, SWIFT)
 
 
