@@ -21,7 +21,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -250,14 +249,13 @@ def claims(
 
 @dataclass
 class _Sample:
-    """Values of a figure, with the repeat in which each was measured (None: not in turn with other
-    variants). A value is the mean of those in `stacks`, one for each stack of its repeat. `limited`
-    are the positions of values that something other than the engine limited. `interval` replaces
-    the values of a recorded mean. `held` is true if most runs held the load, and it was offered to
-    the others, which have values, too. `is_steady` is true if all held it, and the values scatter
-    as others do with which their variance is pooled."""
+    """What was measured of a figure in each repeat, on one stack or on several (`stacks`).
+    `repeats` are these repeats (None: not in turn with other variants). `limited` are the positions
+    of those that something other than the engine limited. `interval` is that of a recorded mean.
+    `held` is true if most runs held the load, and it was offered to the others, which have values,
+    too. `is_steady` is true if all held it, and the values scatter as others do with which their
+    variance is pooled."""
 
-    values: list[float] = field(default_factory=list)
     repeats: list[Repeat | None] = field(default_factory=list)
     stacks: list[list[float]] = field(default_factory=list)
     interval: Interval | None = None
@@ -266,8 +264,13 @@ class _Sample:
     is_steady: bool = True
 
     @property
+    def values(self) -> list[float]:
+        """The value of each repeat: the mean of its stacks, as in a search."""
+        return [sum(values) / len(values) for values in self.stacks]
+
+    @property
     def bounds(self) -> int:
-        """How many values are lower bounds."""
+        """Number of values that are lower bounds."""
         return len(self.limited)
 
     @property
@@ -325,13 +328,10 @@ class Samples:
         sample = self.by_key.setdefault((row.variant, key, load), _Sample())
         repeat = (row.experiment, row.repeat) if row.experiment else None
         if repeat and row.tag and repeat in sample.repeats:
-            # On another stack of the same repeat, as in a search: the mean of all counts once.
             at = sample.repeats.index(repeat)
             sample.stacks[at].append(value)
-            sample.values[at] = fmean(sample.stacks[at])
         else:
-            at = len(sample.values)
-            sample.values.append(value)
+            at = len(sample.stacks)
             sample.repeats.append(repeat)
             sample.stacks.append([value])
         sample.interval = row.intervals.get(key, sample.interval)
@@ -477,15 +477,10 @@ class Samples:
             for key in keys
             if key in self.by_key and self._has_place(key) and not self.is_wrong(key)
         }
-        fresh, late = (
-            {
-                name: of
-                for name, of in known.items()
-                if ((name, load) in self.after_saturation) is kind
-            }
-            for kind in (False, True)
-        )
-        known = _measured_often(fresh if len(fresh) > 1 or not late else late)
+        late = [name for name in known if (name, load) in self.after_saturation]
+        fresh = [name for name in known if name not in late]
+        in_order = fresh if len(fresh) > 1 or not late else late
+        known = _measured_often({name: known[name] for name in in_order})
         sign = -1 if metric.better == "more" else 1
         order = tuple(sorted(known, key=lambda name: (sign * known[name].mean, name)))
         pairs = {

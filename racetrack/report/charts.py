@@ -112,7 +112,7 @@ def _number(text: str) -> float | None:
 def _line_of(label: str, points: Sequence[tuple[float, Estimate]], look: int) -> Line:
     ordered = sorted(points, key=lambda point: point[0])
     x, y, low, high = (
-        np.array(values, dtype=float)  # NaN: None
+        np.array(values, dtype=float)  # None becomes NaN
         for values in zip(*((x, e.mean, e.low, e.high) for x, e in ordered), strict=True)
     )
     return Line(label, x, y, look, "points", low, high)

@@ -66,7 +66,7 @@ measured last.
 3. **See when the heap is full**: then the engine ends. Deephaven and Flink keep what they need for
    their views there, on a third of the machine's memory; Kafka Streams and Spark mostly on disk, as
    Flink may (`FLINK_STATE_BACKEND`); Pathway in other memory. “Never”: live objects grew by under
-   1 %.
+   1 % of the heap.
 4. **Compare at your rate**, in the second table: 50 % of capacity is another rate for each engine.
    Engines had one core, so [measure on your machine](../README.md#run-it) first.
 5. **Timers decide freshness**: Deephaven, Storm and Apex change views once a second (tuned: every
@@ -83,7 +83,7 @@ view; p99: 99 % of the time it is lower. **Cost** is CPU time for a million even
 is held if the engine is not seen to fall behind in 40 s (short runs: 10 s, searches: 90 s) and its
 p99 stays within 5 s.
 
-Engines in **bold** are better than those compared that are not, by
+Engines in **bold** are better than the others compared, by
 [one rule](compare.md#when-engines-differ); ratios are of the repeats that both have. “16,300 to
 27,500”: within the limit at the first rate; at the second above it, or falling behind. “~”:
 interval over ± 15 %, or unknown. “≥”: the engine failed, or was not the limit; of a recovery time:
@@ -395,15 +395,16 @@ def _at_rate(standing: Standing, name: str, per_s: float) -> str:
         min(above, key=rates.__getitem__, default=None),
     )
     shown = dict.fromkeys(load for load in nearest if load)
-    about = per_s if len(shown) == 1 else math.inf
+    about = per_s if len(shown) == 1 else None
     return "; ".join(_at(standing, name, load, about) for load in shown) or NOT_MEASURED
 
 
-def _at(standing: Standing, name: str, load: Load, per_s: float) -> str:
+def _at(standing: Standing, name: str, load: Load, per_s: float | None) -> str:
     """Return the figures at a load, after the rate that this was unless it is about `per_s`."""
     text = " / ".join(_brief(metric, standing.estimate(name, metric, load)) for metric in AT_RATES)
     achieved = standing.estimate(name, ACHIEVED, load)
-    if achieved and not 1 - RATE_TOLERANCE <= achieved.mean / per_s <= FURTHER:
+    is_about = per_s and achieved and 1 - RATE_TOLERANCE <= achieved.mean / per_s <= FURTHER
+    if achieved and not is_about:
         text = f"{significant(achieved.mean)}/s: {text}"
     idle = IDLE if name in standing.samples.idle_at(load) else ""
     return ", ".join(filter(None, (f"{text}{idle}", standing.missed(name, load))))
@@ -421,21 +422,22 @@ def _brief(metric: Metric, estimate: Estimate | None) -> str:
 def _windows(standing: Standing, name: str, limit_ms: float) -> list[tuple[float, list[bool]]]:
     """Return the mean rates at which an engine was measured, each with whether it held the load
     within a limit of the view lag in each window. A window that missed it while the harness was
-    busy does not tell, and neither does a load that most windows missed, some of them so."""
+    busy is unclear, and so is a load with such windows that most did not hold."""
     found = []
     for load in standing.samples.loads(name):
         rows = [
             row for row in standing.samples.windows(name, load) if VIEW_LAG_P99.key in row.values
         ]
         within = [row.held and row.values[VIEW_LAG_P99.key] <= limit_ms for row in rows]
-        told = [
+        clear = [
             is_within
             for is_within, row in zip(within, rows, strict=True)
             if is_within or not row.harness_was_busy
         ]
+        has_unclear, most_held = len(clear) < len(rows), 2 * sum(within) > len(rows)
         rate = standing.estimate(name, ACHIEVED, load)
-        if rate and told and (len(told) == len(within) or 2 * sum(within) > len(within)):
-            found.append((rate.mean, told))
+        if rate and clear and (most_held or not has_unclear):
+            found.append((rate.mean, clear))
     return found
 
 

@@ -214,11 +214,11 @@ class Standing:
     def other_order(self, name: str, metric: Metric, load: Load | None) -> str:
         """Return in which order a share of capacity was measured, if it was another than that of
         the results which are compared; empty otherwise."""
-        compared = [each for each in self.claims if (each.metric, each.load) == (metric, load)]
-        if not (load and compared):
+        claim = self._claim(metric, load)
+        if not (load and claim):
             return ""
         late = self.samples.after_saturation
-        is_late, are_late = ((each, load) in late for each in (name, compared[0].order[0]))
+        is_late, are_late = ((each, load) in late for each in (name, claim.order[0]))
         if is_late == are_late:
             return ""
         return f"{'after saturation' if is_late else 'on a fresh stack'}, unlike those compared"
@@ -231,11 +231,14 @@ class Standing:
     def leaders(self, column: Column, among: Collection[str]) -> tuple[str, ...]:
         """Return the best of some results in a column, and all from which no difference is claimed
         to it; empty if no difference is claimed at all."""
-        for claim in self.claims:
-            if (claim.metric, claim.load) == (column.metric, column.load):
-                some = claim.among(among)
-                return some.leaders if some.order and some.is_decided else ()
-        return ()
+        if not (claim := self._claim(column.metric, column.load)):
+            return ()
+        some = claim.among(among)
+        return some.leaders if some.order and some.is_decided else ()
+
+    def _claim(self, metric: Metric, load: Load | None) -> Claim | None:
+        at = metric, load
+        return next((claim for claim in self.claims if (claim.metric, claim.load) == at), None)
 
 
 def read_results(root: Path) -> list[EngineResult]:

@@ -331,8 +331,8 @@ class Stack(Protocol):
         """
 
     def survives_kill(self, service: str) -> bool:
-        """Return whether a killed service keeps its data for `restart`. This is not
-        about engines, whose classes say what they keep."""
+        """Return whether a killed service keeps its data for `restart`. What an engine keeps, its
+        classes say."""
 
     def kill(self, services: Sequence[str]) -> None:
         """End services as a crash would, by killing all their processes; return when they are gone.

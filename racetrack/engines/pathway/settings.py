@@ -6,7 +6,6 @@ from pydantic import Field
 
 from racetrack.config import Count, Milliseconds, Settings, properties_except
 
-PREFIX = "PATHWAY_"
 # Variables that can't be set as such.
 RESERVED = {
     **dict.fromkeys(
@@ -24,7 +23,7 @@ class PathwaySettings(Settings):
     pathway_autocommit_ms: Annotated[Milliseconds, Field(ge=1)]
     pathway_clock_ms: Annotated[Milliseconds, Field(ge=1)]
     pathway_threads: Count
-    pathway_properties: Annotated[str, properties_except(RESERVED, PREFIX)]
+    pathway_properties: Annotated[str, properties_except(RESERVED, "PATHWAY_")]
 
 
 NAMES = tuple(name.upper() for name in PathwaySettings.__annotations__)

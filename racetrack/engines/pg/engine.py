@@ -117,7 +117,7 @@ class PostgreSQL(SqlEngine):
 
     def reload_demo(self, stack: Stack) -> None:
         """Load the demo again if the restarted database is empty."""
-        ((is_loaded,),) = self.server(stack.settings).execute(IS_LOADED)
+        ((is_loaded,),) = self.demo(stack.settings).execute(IS_LOADED)
         if not is_loaded:
             self.load_demo(stack)
 
