@@ -456,7 +456,7 @@ STEAL = _metric(
     "steal_pct",
     "steal",
     "% of all cores",
-    "CPU time that the hypervisor gave to other machines.",
+    "CPU time that the hypervisor took, mostly for other machines.",
     live=Live("noise", exported="steal_ratio", factor=0.01),
 )
 CORE_SPEED = _metric(

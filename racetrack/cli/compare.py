@@ -145,7 +145,9 @@ def carry_out(
     """
     from rich.console import Console
 
+    from racetrack.config import load
     from racetrack.errors import UsageError
+    from racetrack.page_cache import PageCache, gives_memory_back
     from racetrack.plan.describe import describe
     from racetrack.plan.resolve import recorded
     from racetrack.report.summary import describe_run
@@ -175,6 +177,7 @@ def carry_out(
         command = click.get_current_context().info_name
         go_on = f"./race {command} --resume {shlex.quote(shown(folder))}"
         screen.say(f"  into {shown(folder)}; after an interruption: {go_on}")
+        is_given_back = load().noise_gate and gives_memory_back()
         try:
             made = runner.Runner(
                 folder,
@@ -183,6 +186,7 @@ def carry_out(
                 on_row=lambda row: screen.say(f"  {line_of(row)}{where(row)}"),
                 describe=describe_run,
                 runs_on=Screen(Console(quiet=True)) if quiet else None,
+                before_stack=PageCache(folder, screen.say).fill if is_given_back else None,
             )
             return folder, made.run()
         except terminal.Interrupted:

@@ -244,14 +244,17 @@ class Runner:
         run_once: RunOnce = run_once,
         describe: experiment.Describe = experiment.name_folder,
         runs_on: Screen | None = None,
+        before_stack: Callable[[], object] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Create a runner of the experiment in a folder. What its runs print goes to `runs_on`, by
-        default `screen`. See `PhaseRun` for `on_row`, and `run_once` for `describe`."""
+        default `screen`. `before_stack` is called before each stack. See `PhaseRun` for `on_row`,
+        and `run_once` for `describe`."""
         self.folder, self.record = folder, read_experiment(folder)
         self.plan = recorded(self.record)
         self._screen, self._guard, self._clock = screen, guard, clock
         self._runs_on = runs_on or screen
+        self._before_stack = before_stack or (lambda: None)
         self._on_row, self._run_once, self._describe = on_row, run_once, describe
         self._open_session, self._prepare = open_session, prepare
         self._began_s = self._void_s = 0.0  # start of the current run; its time on void windows
@@ -513,6 +516,7 @@ class Runner:
         screen, guard, part_of = self._runs_on, self._guard, self._part_of(cell)
 
         def once() -> Path:
+            self._before_stack()
             return self._run_once(
                 cell.engine,
                 arguments,
@@ -597,6 +601,7 @@ class Runner:
 
     def _prepared(self, cell: Cell) -> tuple[Settings, Engine, Stack]:
         settings = self._settings(cell)
+        self._before_stack()
         return settings, *self._prepare(cell.engine, settings, self._screen.say)
 
     def _new_folder(self, cell: Cell, settings: Settings, label: str) -> RunFolder:

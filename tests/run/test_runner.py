@@ -100,6 +100,7 @@ class Fakes:
         monkeypatch.setenv("LOGS_FOLDER", str(logs))
         monkeypatch.setenv("NOISE_GATE", "true")
         self.rows: list[Row] = []
+        self.stacks_before: list[int] = []  # how many had started at each call before a stack
 
     def session(self, engine: FakeEngine, _stack: Stack, folder: RunFolder, *_: object) -> Session:
         fluid = SimulatedEngine(per_s=CAPACITY.get(engine.name, 1e6), noise=0.02)
@@ -122,6 +123,7 @@ class Fakes:
             open_session=self.session,
             prepare=lambda name, settings, _: (Named(name), FakeStack(settings).as_stack()),
             run_once=run_once,
+            before_stack=lambda: self.stacks_before.append(len(self.sessions)),
             clock=self.clock,
         ).run()
 
@@ -238,6 +240,7 @@ def test_each_variant_is_measured_at_every_load_and_at_saturation(fakes: Fakes) 
     table = read([folder])
     assert not table.missing and not table.left_out
     assert len(table.rows) == len(fakes.rows) == 12
+    assert fakes.stacks_before == [*range(len(fakes.sessions))]
     for row in table.rows:
         assert row.outcome == "ok" and row.experiment == folder.name
         if row.load is None:
