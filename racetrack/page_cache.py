@@ -1,6 +1,6 @@
 """Memory of a virtual machine, kept from its hypervisor in the page cache.
 
-With free page reporting (Virtual I/O Device 1.2, 5.5.6.7) a machine gives its free pages to the
+With free page reporting (of virtio's memory balloon) a machine gives its free pages to the
 hypervisor. The first write to one waits until the hypervisor has found it a page, and counts as
 steal time, although no neighbour used the machine. Pages of the page cache stay, and the kernel
 gives them to programs at once.
@@ -19,7 +19,7 @@ import psutil
 from racetrack.units import BYTES_PER_GIB
 
 DEVICES = Path("/sys/bus/virtio/devices")
-# Virtual I/O Device 1.2, 5.5.1 and 5.5.3: the device and its feature VIRTIO_BALLOON_F_REPORTING.
+# VIRTIO_ID_BALLOON and VIRTIO_BALLOON_F_REPORTING of Linux' virtio_ids.h and virtio_balloon.h.
 BALLOON, REPORTING = "0x0005", 5
 READ_BYTES, STEP_BYTES = 2 << 20, BYTES_PER_GIB
 
