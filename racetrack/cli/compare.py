@@ -147,13 +147,13 @@ def carry_out(
 
     from racetrack.config import load
     from racetrack.errors import UsageError
-    from racetrack.page_cache import PageCache, gives_memory_back
     from racetrack.plan.describe import describe
     from racetrack.plan.resolve import recorded
     from racetrack.report.summary import describe_run
     from racetrack.results.experiment import read_experiment
     from racetrack.results.folder import shown
     from racetrack.run import runner
+    from racetrack.run.page_cache import PageCache, gives_memory_back
     from racetrack.terminal import Screen
 
     def where(row: "Row") -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from racetrack.page_cache import STEP_BYTES, PageCache, gives_memory_back
+from racetrack.run.page_cache import STEP_BYTES, PageCache, gives_memory_back
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
