@@ -177,7 +177,7 @@ def carry_out(
         command = click.get_current_context().info_name
         go_on = f"./race {command} --resume {shlex.quote(shown(folder))}"
         screen.say(f"  into {shown(folder)}; after an interruption: {go_on}")
-        is_given_back = load().noise_gate and gives_memory_back()
+        keeps_memory = load().noise_gate and gives_memory_back()
         try:
             made = runner.Runner(
                 folder,
@@ -186,7 +186,7 @@ def carry_out(
                 on_row=lambda row: screen.say(f"  {line_of(row)}{where(row)}"),
                 describe=describe_run,
                 runs_on=Screen(Console(quiet=True)) if quiet else None,
-                before_stack=PageCache(folder, screen.say).fill if is_given_back else None,
+                before_stack=PageCache(folder, screen.say).fill if keeps_memory else None,
             )
             return folder, made.run()
         except terminal.Interrupted:

@@ -21,6 +21,8 @@ from racetrack.units import BYTES_PER_GIB
 DEVICES = Path("/sys/bus/virtio/devices")
 # VIRTIO_ID_BALLOON and VIRTIO_BALLOON_F_REPORTING of Linux' virtio_ids.h and virtio_balloon.h.
 BALLOON, REPORTING = "0x0005", 5
+# The kernel reads ahead by 2 MiB. Free memory is compared after a whole GiB, since what ends
+# meanwhile frees some, too.
 READ_BYTES, STEP_BYTES = 2 << 20, BYTES_PER_GIB
 
 

@@ -244,7 +244,7 @@ class Runner:
         run_once: RunOnce = run_once,
         describe: experiment.Describe = experiment.name_folder,
         runs_on: Screen | None = None,
-        before_stack: Callable[[], object] | None = None,
+        before_stack: Callable[[], None] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Create a runner of the experiment in a folder. What its runs print goes to `runs_on`, by
@@ -422,6 +422,7 @@ class Runner:
         """Start a stack for a run that the plan does not have, whose folder has this label; stop
         everything at the end of the context. See `_started`."""
         settings, engine, stack = self._prepared(cell)
+        self._before_stack()
         folder, known = self._new_folder(cell, settings, label), Known({})
         with self._started(cell, engine, stack, folder, settings, (), known, self._on_row) as run:
             yield run
@@ -542,6 +543,7 @@ class Runner:
         outcome, at, is_left = "ok", "", False
         try:
             settings, engine, stack = self._prepared(cell)
+            self._before_stack()
             folder = self._new_folder(cell, settings, RUN_LABEL)
             self._note_folder(number, folder.tag)
             started = self._started(
@@ -601,7 +603,6 @@ class Runner:
 
     def _prepared(self, cell: Cell) -> tuple[Settings, Engine, Stack]:
         settings = self._settings(cell)
-        self._before_stack()
         return settings, *self._prepare(cell.engine, settings, self._screen.say)
 
     def _new_folder(self, cell: Cell, settings: Settings, label: str) -> RunFolder:

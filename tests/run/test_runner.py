@@ -299,6 +299,7 @@ def test_the_input_is_measured_at_fixed_rates_if_a_plan_finds_its_own_later(fake
     _, record = fakes.run(f"input_alone = '10s'\n{phases(SATURATE)}", (SWIFT,))
     rates = [round(alone.per_s, -2) for alone in record.input_alone]
     assert rates == [100_000, 10_000, 1_000]
+    assert fakes.stacks_before == [*range(len(fakes.sessions))]
 
 
 @pytest.mark.slow
