@@ -456,7 +456,7 @@ STEAL = _metric(
     "steal_pct",
     "steal",
     "% of all cores",
-    "CPU time that the hypervisor took, mostly for other machines.",
+    "CPU time that the hypervisor took, for other machines or itself.",
     live=Live("noise", exported="steal_ratio", factor=0.01),
 )
 CORE_SPEED = _metric(

@@ -151,7 +151,7 @@ def _disturbance(result: EngineResult) -> str:
     if foreign_pct > allowed.foreign_cpu_max_pct:
         disturbances.append(f"other programs used up to {significant(foreign_pct)} % of a core")
     if steal_pct > allowed.steal_max_pct:
-        disturbances.append(f"other machines took up to {significant(steal_pct)} % of the CPU time")
+        disturbances.append(f"the hypervisor took up to {significant(steal_pct)} % of the CPU time")
     return f"disturbed: {', '.join(disturbances)}" if disturbances else ""
 
 
