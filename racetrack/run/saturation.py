@@ -271,11 +271,19 @@ class Saturation:
             return lasts_long and self._controller.backlog_s >= TARGET_S
 
         self._session.wait_until(is_filled, hold_s, "saturating", self._control)
-        start_ms, what = self._clock.now_ms(), "measuring throughput"
-        self._session.wait_until(_never, for_s, what, self._control)
+        start_ms = self._clock.now_ms()
+        self.go_on(for_s)
         window = Window(start_ms=start_ms, end_ms=self._clock.now_ms())
-        self._session.wait_until(_never, ROWS_WITHIN_S, what, self._control)
+        self.go_on(ROWS_WITHIN_S)
         return window
+
+    def go_on(self, for_s: float) -> None:
+        """Keep the engine saturated.
+
+        Raises:
+            RacetrackError: a component of the stack failed.
+        """
+        self._session.wait_until(_never, for_s, "measuring throughput", self._control)
 
     def _offer_low_rate(self, low_s: float, why: str) -> None:
         self._load.offer(min(LOW_PER_S, self._start_per_s))

@@ -14,6 +14,7 @@ from racetrack.clock import Clock
 from racetrack.errors import RacetrackError
 from racetrack.probes.noise import COLUMNS
 from racetrack.results.folder import RunFolder
+from racetrack.results.run import CpuQuota
 from racetrack.run.session import LoadSample
 from simulations.fluid import STEP_S, Queue, SimulatedEngine
 
@@ -55,6 +56,8 @@ class FluidSession:
     # CPU time of the broker for each event.
     broker_s_each = 0.0
     read_ns = 20.0  # time of a read from memory
+    # A CPU quota, which stops processes for a tenth of the time.
+    quota_cores: float | None = None
 
     def __init__(
         self,
@@ -74,6 +77,7 @@ class FluidSession:
             opened.write(columns and f"{columns}\n")
             return opened
 
+        self._folder = folder
         self._file = begun("curves.csv", ",".join(HEADER))
         self._usage = begun("usage.csv", "at_ms,service,cpu_s,cpu_user_s,rss_gib")
         self._arrivals = begun("arrivals.csv", "at_ms,due,handed_over")
@@ -104,6 +108,10 @@ class FluidSession:
 
     def start_stack(self) -> None:
         self.clock.now_s += 10
+        if self.quota_cores:
+            quotas = (CpuQuota(cores=self.quota_cores, group="/quota"),)
+            with self._folder.recording() as run:
+                run.machine = run.machine.model_copy(update={"cpu_quotas": quotas})
 
     def run_demo(self) -> None:
         self._write("processed", 0)
@@ -155,7 +163,8 @@ class FluidSession:
         broker_s = self.broker_cores * queue.now_s + queue.handed_over * self.broker_s_each
         busy_s = used_s + self._foreign_s
         cpu = f"{2 * queue.now_s:.2f},{busy_s:.2f},0,{busy_s:.2f},{used_s:.2f},0"
-        noise = f"{cpu},0.5,,,,,,,{self.read_ns}"
+        throttled_s = 0.1 * queue.now_s if self.quota_cores else 0.0
+        noise = f"{cpu},0.5,,,,,,{throttled_s:.2f},{self.read_ns}"
         self._usage.write(f"{at_ms},{self.service},{used_s:.3f},{used_s:.3f},0.1\n")
         self._usage.write(f"{at_ms},broker,{broker_s},{broker_s},0.1\n")
         generator_s = 0.1 * queue.now_s + queue.handed_over * 1e-6

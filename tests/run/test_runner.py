@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from racetrack import config, terminal
+from racetrack.analysis import raw
 from racetrack.analysis.limits import too_slow
 from racetrack.analysis.table import Row, read
 from racetrack.cli.compare import outcome_code
@@ -153,6 +154,14 @@ def measured(folder: Path, engine: str = "") -> list[tuple[str, str]]:
     """Return window and outcome of each row, sorted."""
     rows = read([folder]).rows
     return sorted((row.window, row.outcome) for row in rows if engine in ("", row.engine))
+
+
+def spans_s(folder: Path, record: ExperimentRecord) -> list[tuple[float, float]]:
+    """Return begin and end of each window of the last run, in seconds since its start."""
+    path = folder.parent / str(record.runs[-1].tag)
+    began_ms = raw.noise(path)[0].at_ms
+    ends_ms = ((made.start_ms or 0, made.end_ms or 0) for made in read_run(path).windows)
+    return [((start - began_ms) / 1000, (end - began_ms) / 1000) for start, end in ends_ms]
 
 
 def saturated(folder: Path) -> Row:
@@ -373,11 +382,41 @@ def test_an_interrupted_run_is_resumed_where_it_ended(fakes: Fakes, at_s: int) -
     assert [outcome for _, outcome in measured(folder)].count("ok") == 12
 
 
+def test_a_window_that_others_disturb_moves_on_until_it_is_quiet(fakes: Fakes) -> None:
+    text, disturbed_s = phases(WARM_UP, window("2k", "5k")), 14  # the first window begins at 8 s
+    folder, record = fakes.run(text, (SLOW,), disturbed_until_s=disturbed_s)
+    assert measured(folder) == [("2,000/s", "ok"), ("5,000/s", "ok")]
+    (first, first_end), (second, second_end) = spans_s(folder, record)
+    assert disturbed_s - 2 <= first <= disturbed_s + 5  # 5 % of a core: 1.5 s of the disturbance
+    assert [first_end - first, second_end - second] == pytest.approx([WINDOW_S] * 2)
+    assert second - first_end == pytest.approx(1 + SETTLE_S, abs=0.1)  # it has not moved
+    assert fakes.sessions[0].set_to == [2_000, 2_000, 5_000]
+
+
 @pytest.mark.slow
-def test_a_window_that_others_disturbed_is_measured_again(fakes: Fakes) -> None:
-    folder, _ = fakes.run(of=1, disturbed_until_s=WARM_UP_S + SETTLE_S + WINDOW_S)
-    assert [outcome for _, outcome in measured(folder)] == ["ok"] * 12
-    assert any("Void" in row.outcome for row in fakes.rows)
+def test_saturation_goes_on_until_it_is_quiet(fakes: Fakes) -> None:
+    text = phases(SATURATED, SATURATE)
+    calm = spans_s(*fakes.run(text, (SLOW,)))
+    disturbed_s = calm[0][1]
+    noisy = spans_s(*fakes.run(text, (SLOW,), disturbed_until_s=disturbed_s))
+    assert disturbed_s - 3 <= noisy[0][0] <= disturbed_s + 5
+    assert {row.outcome for row in fakes.rows} == {"ok"}
+    assert [session.set_to for session in fakes.sessions] == [[], []]
+
+
+def test_a_window_that_is_never_quiet_moves_by_three_times_its_length(fakes: Fakes) -> None:
+    text = phases(WARM_UP, window("2k"))
+    folder, record = fakes.run(text, (SLOW,), disturbed_until_s=float("inf"))
+    (first, _), *_ = spans_s(folder, record)
+    assert first == pytest.approx(8 + 3 * WINDOW_S, abs=0.5)
+    assert "other programs used" in fakes.rows[-1].outcome
+
+
+def test_a_window_does_not_move_because_of_a_cpu_quota(fakes: Fakes) -> None:
+    folder, record = fakes.run(phases(WARM_UP, window("2k")), (SLOW,), quota_cores=1.5)
+    ((first, _),) = spans_s(folder, record)
+    assert first == pytest.approx(8, abs=0.5)
+    assert "CPU quota" in fakes.rows[-1].outcome
 
 
 @pytest.mark.slow
@@ -509,11 +548,8 @@ def test_no_stack_follows_a_void_one(fakes: Fakes, disturbed_s: float, stacks: i
 def test_the_time_until_a_heap_is_full_is_that_at_half_of_the_capacity(
     fakes: Fakes, each: float | None, minutes: float | None
 ) -> None:
-    # Saturation is measured twice, since the first time is void.
-    disturbed = {"heap_gib_each": each, "disturbed_until_s": 170}
     text = ONCE.replace('"2k", "5k"', '"2k"')
-    folder, _ = fakes.run(text, (f"{SLOW}[{HEAP}=1126400k]",), **disturbed)  # 1.07 GiB
-    assert len([row for row in fakes.rows if row.load is None]) > 1
+    folder, _ = fakes.run(text, (f"{SLOW}[{HEAP}=1126400k]",), heap_gib_each=each)  # 1.07 GiB
     expected = minutes and pytest.approx(minutes, rel=0.1)
     assert saturated(folder).values.get("memory_full_after_min") == expected
 
