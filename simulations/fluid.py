@@ -158,7 +158,7 @@ class FluidRun:
         edges = np.linspace(at_s[0], at_s[-1], batches + 1)
         rates = np.diff(np.interp(edges, at_s, counted)) / np.diff(edges)
         idle = float(np.mean([left_s == 0 for left_s in backlogs_s]))
-        return Work(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle)
+        return Work(tuple(rates.tolist()), idle)
 
     def try_rate(self, per_s: int, bound_ms: float) -> TrialResult:
         """Return the lag at a rate, after draining."""

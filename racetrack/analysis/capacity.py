@@ -19,7 +19,6 @@ from racetrack.analysis.curves import (
     update_times_ms,
 )
 from racetrack.analysis.intervals import summary
-from racetrack.analysis.lag import age
 from racetrack.analysis.raw import Reading, increase
 from racetrack.results.folder import read_run
 from racetrack.results.run import SATURATION, Window
@@ -38,13 +37,10 @@ class Work:
     """Throughput of an engine or a view in a window at saturation.
 
     `batches_per_s` is the throughput in each batch (part of the window), events per second.
-    `backlog_min_s` and `backlog_max_s` are the extremes of the age of the oldest uncounted event.
     `idle_share` is the fraction of the window in which at least one partition had no backlog.
     """
 
     batches_per_s: tuple[float, ...]
-    backlog_min_s: float
-    backlog_max_s: float
     idle_share: float
 
     @property
@@ -75,11 +71,8 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
     seconds = (updates[-1] - updates[0]) / 1000
     edges = np.linspace(updates[0], updates[-1], max(1, round(seconds / batch_s)) + 1)
     rates = np.diff(np.interp(edges, updates, total)) / np.diff(edges) * 1000
-    ages = age(curves, float(updates[0]), float(updates[-1]))
     return Work(
         batches_per_s=tuple(rates.tolist()),
-        backlog_min_s=float(ages.lowest_ms.min()) / 1000,
-        backlog_max_s=float(ages.highest_ms.max()) / 1000,
         idle_share=_idle_share(curves, updates),
     )
 

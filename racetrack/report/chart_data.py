@@ -6,6 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from racetrack.metrics import DIGITS, rounded
+
 Floats = NDArray[np.float64]
 
 # A line is reduced to its lowest and highest point in each of this many columns. That keeps all
@@ -41,17 +43,17 @@ class Mark:
 class Chart:
     """A chart.
 
-    `x_form` and `y_form` are formats of values, which are followed by `x_unit` and `y_unit`. `band`
-    is a span of x that is shaded (the judged window). `marks` are injected faults. `meaning`
-    explains the lines; `note` states what was left out."""
+    `x_form` and `y_form` are formats of values (None: three significant digits), which are followed
+    by `x_unit` and `y_unit`. `band` is a span of x that is shaded (the judged window). `marks` are
+    injected faults. `meaning` explains the lines; `note` states what was left out."""
 
     title: str
     x_title: str
     y_title: str
     lines: tuple[Line, ...]
-    x_form: str
+    x_form: str | None
     x_unit: str
-    y_form: str
+    y_form: str | None
     y_unit: str
     log_x: bool = False
     log_y: bool = False
@@ -94,7 +96,7 @@ def for_page(chart: Chart) -> dict[str, Any]:
     }
 
 
-def _line_for_page(line: Line, x_decimals: int, y_decimals: int) -> dict[str, Any]:
+def _line_for_page(line: Line, x_decimals: int | None, y_decimals: int | None) -> dict[str, Any]:
     ends = {"low": line.low, "high": line.high}
     return {
         "name": line.name,
@@ -106,12 +108,14 @@ def _line_for_page(line: Line, x_decimals: int, y_decimals: int) -> dict[str, An
     }
 
 
-def decimals(form: str) -> int:
-    """Return the number of decimals that a format shows."""
-    return len(form.format(0.0).partition(".")[2])
+def decimals(form: str | None) -> int | None:
+    """Return the number of decimals that a format shows; None if it shows significant digits."""
+    return None if form is None else len(form.format(0.0).partition(".")[2])
 
 
-def _rounded(values: Floats, decimals: int) -> list[float | None]:
-    """Round values to one decimal more than is shown, so that lines are smooth. Values that are not
+def _rounded(values: Floats, decimals: int | None) -> list[float | None]:
+    """Round values to one digit more than is shown, so that lines are smooth. Values that are not
     finite become None."""
+    if decimals is None:
+        return [rounded(float(v), DIGITS + 1) if np.isfinite(v) else None for v in values]
     return [round(float(v), decimals + 1) if np.isfinite(v) else None for v in values]

@@ -9,10 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from racetrack import config, metrics
 from racetrack.analysis.claims import Estimate, WhyNot
 from racetrack.analysis.table import Load, rows_of_result
 from racetrack.metrics import CLIENT_CPU, Metric, rounded, significant
+from racetrack.report.chart_data import Chart, Line, for_page
 from racetrack.report.html import environment, joined, own_file
 from racetrack.report.sheet import ABOUT_0, answers, format_estimate, is_noise
 from racetrack.report.standings import (
@@ -79,7 +82,7 @@ def _standing(standing: Standing, looks: Mapping[str, int]) -> dict[str, Any]:
         "missing": missing,
         "rows": [_row(standing, result) for result in standing.results],
         "choices": {text: _choice(standing, names) for text, names in choices.items()},
-        "charts": {name: _lines(standing, name, looks) for name in CHARTS},
+        "charts": {name: for_page(_chart(standing, over, looks)) for name, over in CHARTS.items()},
     }
 
 
@@ -215,9 +218,8 @@ def _choice(standing: Standing, names: Collection[str]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Chart:
-    """A chart of a figure over the load: over shares of capacity, or over the rates that came
-    about."""
+class OverLoad:
+    """A chart of a figure over shares of capacity, or over the rates that came about."""
 
     metric: Metric
     title: str
@@ -227,54 +229,47 @@ class Chart:
 
 
 CHARTS = {
-    "lag": Chart(
+    "lag": OverLoad(
         metrics.VIEW_LAG_P99,
         "View lag against share of capacity",
         "% of the engine’s capacity",
         " %",
         True,
     ),
-    "cost": Chart(metrics.CPU_PER_MILLION, "Cost against load", metrics.ACHIEVED.unit, "/s", False),
+    "cost": OverLoad(
+        metrics.CPU_PER_MILLION, "Cost against load", metrics.ACHIEVED.unit, "/s", False
+    ),
 }
 
 
-def _lines(standing: Standing, name: str, looks: Mapping[str, int]) -> dict[str, Any]:
-    """Return the data of a chart in the format of page/charts.js."""
-    chart = CHARTS[name]
-    return {
-        "title": chart.title,
-        "x_title": chart.x_title,
-        "x_unit": chart.x_unit,
-        "x_decimals": 0,
-        "y_title": f"{chart.metric.title}, {chart.metric.unit}",
-        "y_unit": f" {chart.metric.unit}",
-        "y_decimals": None,
-        "log_x": not chart.over_shares,
-        "log_y": True,
-        "lines": [_line(standing, chart, engine, looks[engine]) for engine in standing.names],
-    }
+def _chart(standing: Standing, over: OverLoad, looks: Mapping[str, int]) -> Chart:
+    return Chart(
+        title=over.title,
+        x_title=over.x_title,
+        y_title=f"{over.metric.title}, {over.metric.unit}",
+        lines=tuple(_line(standing, over, name, looks[name]) for name in standing.names),
+        x_form="{:.0f}",
+        x_unit=over.x_unit,
+        y_form=None,
+        y_unit=f" {over.metric.unit}",
+        log_x=not over.over_shares,
+        log_y=True,
+    )
 
 
-def _line(standing: Standing, chart: Chart, name: str, look: int) -> dict[str, Any]:
+def _line(standing: Standing, over: OverLoad, name: str, look: int) -> Line:
     """Return a line with the finite figures of an engine; a logarithmic axis has no place for 0."""
-    points: list[dict[str, float | None]] = []
-    for load in standing.loads_of(chart.metric):
-        x, estimate = _x(standing, chart, name, load), standing.estimate(name, chart.metric, load)
-        if estimate and x is not None and 0 < estimate.mean < math.inf:
-            ends = {"low": estimate.low or None, "high": estimate.high}
-            point = {"x": x, "y": estimate.mean, **ends}
-            points.append({key: value and rounded(value, 4) for key, value in point.items()})
-    points.sort(key=lambda point: point["x"] or 0)
-    return {
-        "name": name,
-        "look": look,
-        "kind": "points",
-        **{key: [point[key] for point in points] for key in ("x", "y", "low", "high")},
-    }
+    points = []
+    for load in standing.loads_of(over.metric):
+        at, estimate = _x(standing, over, name, load), standing.estimate(name, over.metric, load)
+        if estimate and at is not None and 0 < estimate.mean < math.inf:
+            points.append((at, estimate.mean, estimate.low or math.nan, estimate.high or math.nan))
+    x, y, low, high = np.array(sorted(points)).reshape(-1, 4).T
+    return Line(name, x, y, look, "points", low, high)
 
 
-def _x(standing: Standing, chart: Chart, name: str, load: Load) -> float | None:
-    if chart.over_shares:
+def _x(standing: Standing, over: OverLoad, name: str, load: Load) -> float | None:
+    if over.over_shares:
         return None if load.share is None else 100 * load.share
     achieved = standing.estimate(name, metrics.ACHIEVED, load)
     return achieved.mean if achieved else load.per_s or None

@@ -57,7 +57,7 @@ def test_work_is_counted_from_update_to_update(update_interval_ms: float) -> Non
 
 
 def works(*per_s: float, idle_share: float = 0.0) -> Work:
-    return Work(per_s, backlog_min_s=5, backlog_max_s=10, idle_share=idle_share)
+    return Work(per_s, idle_share)
 
 
 def test_an_engine_works_as_its_slowest_view() -> None:
@@ -74,15 +74,6 @@ def test_batches_show_how_work_wavers() -> None:
     half_a_wave = 9_000 * 0.2 * 2 / np.pi
     assert max(recorded.batches_per_s) == pytest.approx(9_000 + half_a_wave, rel=0.01)
     assert min(recorded.batches_per_s) == pytest.approx(9_000 - half_a_wave, rel=0.01)
-
-
-def test_the_age_of_the_backlog_is_measured() -> None:
-    # Judge only the later part. At first, the age is unknown, because 90,000 events were due
-    # before the recording.
-    curves = overloaded(backlog=60_000)
-    recorded = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS, BATCH_S)
-    assert recorded.backlog_min_s == pytest.approx(10, abs=0.2)
-    assert recorded.backlog_max_s == pytest.approx(11, abs=0.2)
 
 
 def test_an_engine_with_nothing_to_do_in_one_partition_shows_no_capacity() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from racetrack.analysis import capacity, curves
+from racetrack.analysis.lag import age
 from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
@@ -151,7 +152,8 @@ def test_an_overloaded_engine_shows_what_it_works(tmp_path: Path) -> None:
     work = at.work_in(window)
     assert work.per_s == pytest.approx(20_000, rel=0.01)
     assert work.is_capacity
-    assert 4 < work.backlog_min_s < work.backlog_max_s < 31
+    ages = age(curves.read(at.folder.path), window.start_ms, window.end_ms)
+    assert 4_000 < ages.lowest_ms.min() < ages.highest_ms.max() < 31_000
 
 
 def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(tmp_path: Path) -> None:
